@@ -32,6 +32,7 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
+    resume_loader(.., consumed= or steps=) the same of another loader, as {"loader": "torch"}
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
@@ -43,6 +44,7 @@ On many hosts
 
 Whether it is right
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
+    compare_loaders(DATASET, SPEC, ..)     the same of each loader, and how it ends and goes on
     lint(DATASET, SPECS, SETTINGS)         what is wrong with the settings
     snapshot(DATASET, SPEC, SETTINGS)      what fixes an order
     read_snapshot(path)                    the one that `shardctl snapshot -o FILE` wrote
@@ -59,7 +61,8 @@ where pandas is installed, and are tables in a notebook. A Host may be written "
 NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError (names the
 argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
 MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
-position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's.
+position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
+`shardctl.grain` and `shardctl.torch` feed Grain and PyTorch tf.data's order.
 
 Names are looked up in TFDS_DATA_DIR, ~/tensorflow_datasets and the built-in catalog. Importing
 shardctl loads neither TensorFlow nor NumPy; each name loads what it needs when it is first used.
@@ -100,7 +103,8 @@ if TYPE_CHECKING:
     from shardctl.planning.diff.diff import Diff
     from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import PlansDiff
-    from shardctl.planning.eval.eval import Evaluation, Hang, evaluate
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.evaluation import Evaluation, Hang
     from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
     from shardctl.planning.hosts.strategy import Strategy
     from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
@@ -112,9 +116,12 @@ if TYPE_CHECKING:
     from shardctl.planning.locate import Located, Match, Query, locate
     from shardctl.planning.order import PlannedOrder, plan_order
     from shardctl.planning.plan import Plan, Plans, plan
+    from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
+    from shardctl.planning.quality.loaders.way_to_read import WayToRead
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.resume.hosts import resume_on_hosts
+    from shardctl.planning.resume.loaders.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.proof import Proof, prove
     from shardctl.planning.resume.resume import resume
     from shardctl.planning.resume.seen import resume_unseen
@@ -158,6 +165,8 @@ __all__ = [
     "Layout",
     "Lint",
     "ListedDataset",
+    "LoaderComparison",
+    "LoaderPlan",
     "Located",
     "Match",
     "Metric",
@@ -191,8 +200,10 @@ __all__ = [
     "Usage",
     "UsageError",
     "Verification",
+    "WayToRead",
     "beam_runner",
     "check_index",
+    "compare_loaders",
     "diff",
     "evaluate",
     "hosts",
@@ -210,6 +221,7 @@ __all__ = [
     "read_plan",
     "read_snapshot",
     "resume",
+    "resume_loader",
     "resume_on_hosts",
     "resume_unseen",
     "simulate",
@@ -224,12 +236,12 @@ _HOMES = {
     "Dataset": "core.dataset.dataset",
     "DatasetList": "planning.list",
     "Diff": "planning.diff.diff",
-    "Evaluation": "planning.eval.eval",
+    "Evaluation": "planning.eval.evaluation",
     "FileFinding": "core.dataset.file_finding",
     "FileInstruction": "core.instructions.file_instruction",
     "FilesVerification": "readers.verifying.verify_files",
     "Finding": "planning.lint.lint",
-    "Hang": "planning.eval.eval",
+    "Hang": "planning.eval.evaluation",
     "Host": "core.hosts.host",
     "HostShare": "core.resume.resume_plan",
     "HostsPlan": "planning.hosts.hosts",
@@ -240,6 +252,8 @@ _HOMES = {
     "Layout": "planning.layout",
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
+    "LoaderComparison": "planning.quality.loaders.compare",
+    "LoaderPlan": "planning.resume.loaders.resume_loader",
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
@@ -269,8 +283,10 @@ _HOMES = {
     "TfdsMetadata": "readers.index.tfds_metadata",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
+    "WayToRead": "planning.quality.loaders.way_to_read",
     "beam_runner": "readers.index.beam.beam_runner",
     "check_index": "readers.index.check",
+    "compare_loaders": "planning.quality.loaders.compare",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
@@ -287,6 +303,7 @@ _HOMES = {
     "read_plan": "api.arguments",
     "read_snapshot": "api.arguments",
     "resume": "planning.resume.resume",
+    "resume_loader": "planning.resume.loaders.resume_loader",
     "resume_on_hosts": "planning.resume.hosts",
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",
@@ -302,9 +319,12 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
+    installed_version="readers.loaders.installed:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
     to_pandas="api.tables:to_pandas",
+    verify_loader="loaders.verify:verify_loader",
+    verified_version="readers.loaders.verified:verified_version",
 )
 
 

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.forked_scripts import ForkedScript, forking_python
+
 ENDING = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -42,8 +44,13 @@ def first_line(process: subprocess.Popen[bytes], *, seconds: float = 300) -> byt
         limit.cancel()
 
 
-def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) -> tuple[str, str]:
-    """Return what a command writes to a terminal as stdout, and as stderr."""
+def run_on_a_terminal(
+    *arguments: str, columns: int = 60, loaded: bool = False, **environment: str
+) -> tuple[str, str]:
+    """Return what a command writes to a terminal as stdout, and as stderr.
+
+    loaded: whether its process begins with TensorFlow loaded.
+    """
     import fcntl
     import pty
     import struct
@@ -52,12 +59,16 @@ def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) ->
     ends = [pty.openpty() for _ in range(2)]
     for _, end in ends:
         fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-    process = subprocess.Popen(
-        [sys.executable, "-m", "shardctl", *arguments],
-        stdout=ends[0][1],
-        stderr=ends[1][1],
-        env={**os.environ, "TERM": "xterm", **environment},
-    )
+    command = ["-m", "shardctl", *arguments]
+    out, error = (end for _, end in ends)
+    variables = {**os.environ, "TERM": "xterm", **environment}
+    process: subprocess.Popen[bytes] | ForkedScript
+    if loaded:
+        process = forking_python().start(command, stdout=out, stderr=error, environment=variables)
+    else:
+        process = subprocess.Popen(
+            [sys.executable, *command], stdout=out, stderr=error, env=variables
+        )
     with selectors.DefaultSelector() as selector:
         for read_end, write_end in ends:
             os.close(write_end)
@@ -74,8 +85,8 @@ def run_on_a_terminal(*arguments: str, columns: int = 60, **environment: str) ->
                     selector.unregister(key.fd)
                     os.close(key.fd)
     assert process.wait(60) == 0
-    out, error = (data.decode().replace("\r\n", "\n") for data in written.values())
-    return out, error
+    shown, told = (data.decode().replace("\r\n", "\n") for data in written.values())
+    return shown, told
 
 
 def _handle(number: int, frame: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import inspect
 import itertools
 import os
@@ -82,6 +83,16 @@ def tf() -> Any:
     return pytest.importorskip("tensorflow")
 
 
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Budgets of `verify` so small that a toy is read in windows."""
+    import shardctl.planning.verify as limits
+
+    monkeypatch.setattr(limits, "NUM_WINDOWS", 3)
+    monkeypatch.setitem(limits.BUDGETS, "files", 12)
+    monkeypatch.setitem(limits.BUDGETS, "index ranges", 36)
+
+
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
     """Small datasets of several kinds, written by TFDS; tests read them and leave them alone."""
@@ -108,6 +119,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
         items.sort(key=lambda item: item.get_closest_marker("tensorflow") is not None)
+
+
+def pytest_collection_finish() -> None:
+    """Leave tests and modules out of garbage collections, which walk all that is not frozen."""
+    gc.freeze()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Freeze the modules of TensorFlow, too, once a test has loaded it."""
+    before = "tensorflow" in sys.modules
+    try:
+        return (yield)
+    finally:
+        if not before and "tensorflow" in sys.modules:
+            gc.collect()
+            gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -1,25 +1,35 @@
-"""Scripts of guides, as processes that need not load TensorFlow and JAX, which takes seconds.
+"""Scripts as processes that need not load TensorFlow and JAX, which takes seconds.
 
 A process that has imported them, and started nothing of them, forks one for each script. What the
-script sees is what `python script.py` gives it: its arguments, its environment, `__main__`, the end
-of the interpreter with all that is registered for it.
+script sees is what `python script.py` gives it: its arguments, folder and environment, `__main__`,
+the end of the interpreter with all that is registered for it.
 """
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
 import json
 import os
+import select
+import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from typing import Any
 
 _LOADED = ("tensorflow", "tensorflow_datasets", "jax", "flax.nnx", "shardctl.tfds")
+# What libraries read as they are imported; each script has an environment of its own besides.
+_ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1"}
+_NUMBER = struct.Struct("!i")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,110 +41,241 @@ class Ran:
     errors: str
 
 
-class ForkedScripts:
-    """Runs scripts in a folder; the context ends the process that they are forked from.
+class ForkedScript:
+    """A script that runs, with the methods of `subprocess.Popen` that its users need."""
 
-    What libraries read of the environment as they are imported is given here, else with the run.
+    def __init__(self, answers: socket.socket) -> None:
+        self._answers = answers
+        self.returncode: int | None = None
+        self.pid = _number(answers)
+
+    def poll(self) -> int | None:
+        """Return the exit code, negative after a signal, or None while it runs."""
+        if self.returncode is None and select.select([self._answers], [], [], 0)[0]:
+            self.wait()
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for the end and return the exit code."""
+        if self.returncode is None:
+            if not select.select([self._answers], [], [], timeout)[0]:
+                raise TimeoutError(f"process {self.pid} runs for more than {timeout} s")
+            self.returncode = _number(self._answers)
+            self._answers.close()
+        return self.returncode
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once, unless it has ended."""
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkingPython:
+    """The process that scripts are forked from; those that run end with it, and it with this one.
+
+    address: the socket at which it is asked.
     """
 
-    def __init__(self, folder: Path, **environment: str) -> None:
-        self._folder = folder
+    def __init__(self) -> None:
+        self._folder = tempfile.mkdtemp()
+        self.address = os.path.join(self._folder, "asked")
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(self.address)
+        listener.listen()
         paths = os.pathsep.join(path for path in sys.path if path)
-        self._server = subprocess.Popen(
-            [sys.executable, __file__, *_LOADED],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "serve", str(listener.fileno())],
+            stdin=subprocess.PIPE,  # never written to: its end is that of this process
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            text=True,
-            env=os.environ | {"PYTHONPATH": paths} | environment,
-            start_new_session=True,  # so that the scripts end with it
+            env=os.environ | {"PYTHONPATH": paths} | _ENVIRONMENT,
+            pass_fds=[listener.fileno()],
+            start_new_session=True,
         )
+        listener.close()
+
+    def start(
+        self,
+        command: Sequence[str | Path],
+        *,
+        stdout: int,
+        stderr: int,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> ForkedScript:
+        """Start a script, or `-m` and a module, with its arguments.
+
+        stdout and stderr are numbers of open files.
+        """
+        with open(os.devnull) as nothing:
+            return asked(
+                self.address,
+                [str(part) for part in command],
+                files=[nothing.fileno(), stdout, stderr],
+                folder=str(folder or Path.cwd()),
+                environment=dict(os.environ if environment is None else environment),
+            )
 
     def run(
         self,
         commands: Sequence[Sequence[str | Path]],
+        folder: Path,
         *,
         seconds: float = 300,
+        environments: Sequence[Mapping[str, str]] = (),
         **environment: str,
     ) -> list[Ran]:
-        """Run scripts with their arguments side by side; those not done in time are killed."""
-        files = [tempfile.mkdtemp(dir=self._folder) for _ in commands]
-        job = {
-            "commands": [[str(part) for part in command] for command in commands],
-            "files": files,
-            "folder": str(self._folder),
-            "seconds": seconds,
-            "environment": environment,
-        }
-        assert self._server.stdin is not None
-        assert self._server.stdout is not None
-        self._server.stdin.write(json.dumps(job) + "\n")
-        self._server.stdin.flush()
-        codes = json.loads(self._server.stdout.readline())
+        """Run scripts side by side in a folder; those not done in time are killed.
+
+        environments: what each has in its environment besides, in the order of the scripts.
+        """
+        places = [Path(tempfile.mkdtemp(dir=folder)) for _ in commands]
+        running = []
+        for index, (command, place) in enumerate(zip(commands, places, strict=True)):
+            own = environments[index] if environments else {}
+            with open(place / "out", "wb") as out, open(place / "err", "wb") as errors:
+                script = self.start(
+                    command,
+                    stdout=out.fileno(),
+                    stderr=errors.fileno(),
+                    folder=folder,
+                    environment={**os.environ, **environment, **own},
+                )
+            running.append(script)
+        limit = time.monotonic() + seconds
+        for script in running:
+            try:
+                script.wait(max(0.0, limit - time.monotonic()))
+            except TimeoutError:
+                script.kill()
         return [
-            Ran(code=code, out=Path(file, "out").read_text(), errors=Path(file, "err").read_text())
-            for code, file in zip(codes, files, strict=True)
+            Ran(
+                code=script.wait(),
+                out=(place / "out").read_text(),
+                errors=(place / "err").read_text(),
+            )
+            for script, place in zip(running, places, strict=True)
         ]
 
-    def __enter__(self) -> ForkedScripts:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        os.killpg(self._server.pid, signal.SIGKILL)
-        self._server.communicate()
+    def close(self) -> None:
+        """End it and every script that runs."""
+        os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.communicate()
+        shutil.rmtree(self._folder)
 
 
-def _serve() -> list[str] | None:
-    """Answer jobs until there are no more; return the command of a script in its own process."""
-    for line in sys.stdin:
-        job = json.loads(line)
-        running: dict[int, int] = {}
-        for index, (command, folder) in enumerate(zip(job["commands"], job["files"], strict=True)):
+@functools.cache
+def forking_python() -> ForkingPython:
+    """Return the one of this process, which is started when the first script is."""
+    started = ForkingPython()
+    atexit.register(started.close)
+    return started
+
+
+def asked(
+    address: str,
+    command: Sequence[str],
+    *,
+    files: Sequence[int],
+    folder: str,
+    environment: dict[str, str],
+) -> ForkedScript:
+    """Ask for a script: its stdin, stdout and stderr are the files."""
+    job = {"command": list(command), "folder": folder, "environment": environment}
+    data = json.dumps(job).encode()
+    asking = socket.socket(socket.AF_UNIX)
+    asking.connect(address)
+    socket.send_fds(asking, [_NUMBER.pack(len(data))], files)
+    asking.sendall(data)
+    return ForkedScript(asking)
+
+
+def _number(answers: socket.socket) -> int:
+    data = answers.recv(_NUMBER.size, socket.MSG_WAITALL)
+    assert data, "the process that scripts are forked from has ended"
+    number: int
+    (number,) = _NUMBER.unpack(data)
+    return number
+
+
+def _serve(listener: socket.socket) -> list[str]:
+    """Answer who asks; return the command of a script in its own process."""
+    running: dict[int, socket.socket] = {}
+    while True:
+        ready = select.select([listener, sys.stdin], [], [], 0.02 if running else None)[0]
+        if sys.stdin in ready:
+            os.killpg(0, signal.SIGKILL)
+        if listener in ready:
+            asking, _ = listener.accept()
+            length, files, _, _ = socket.recv_fds(asking, _NUMBER.size, 3)
+            job = json.loads(asking.recv(_NUMBER.unpack(length)[0], socket.MSG_WAITALL))
             process = os.fork()
             if not process:
-                os.environ.update(job["environment"])
-                os.chdir(job["folder"])
-                _redirect(0, os.devnull, os.O_RDONLY)
-                _redirect(1, os.path.join(folder, "out"), os.O_WRONLY | os.O_CREAT)
-                _redirect(2, os.path.join(folder, "err"), os.O_WRONLY | os.O_CREAT)
-                return list(command)
-            running[process] = index
-        print(json.dumps(_codes(running, time.monotonic() + job["seconds"])), flush=True)
-    return None
+                for one in (listener, asking, *running.values()):
+                    one.close()
+                _become(job, files)
+                return list(job["command"])
+            for file in files:
+                os.close(file)
+            running[process] = asking
+            _say(asking, process)
+        while running:
+            process, status = os.waitpid(-1, os.WNOHANG)
+            if not process:
+                break
+            asking = running.pop(process)
+            _say(asking, os.waitstatus_to_exitcode(status))
+            asking.close()
 
 
-def _redirect(number: int, path: str, flags: int) -> None:
-    os.dup2(os.open(path, flags, 0o600), number)
+def _say(asking: socket.socket, number: int) -> None:
+    with contextlib.suppress(BrokenPipeError):  # nobody waits for it
+        asking.sendall(_NUMBER.pack(number))
 
 
-def _codes(running: dict[int, int], limit: float) -> list[int]:
-    """Return how the processes end, by their indices; those that run at the limit are killed."""
-    codes = [0] * len(running)
-    while running:
-        process, status = os.waitpid(-1, os.WNOHANG)
-        if process:
-            codes[running.pop(process)] = os.waitstatus_to_exitcode(status)
-            continue
-        if time.monotonic() > limit:
-            for process in running:
-                os.kill(process, signal.SIGKILL)
-        time.sleep(0.02)
-    return codes
+def _become(job: Any, files: Sequence[int]) -> None:
+    """Take over the files, the folder and the environment of a script."""
+    for number, file in enumerate(files):
+        os.dup2(file, number)
+        os.close(file)
+    os.chdir(job["folder"])
+    os.environ.clear()
+    os.environ.update(job["environment"])
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    sys.modules["numpy"].random.seed()  # each script draws numbers of its own
+    if "JAX_LOG_COMPILES" in os.environ:  # which JAX reads as it is imported
+        sys.modules["jax"].config.update("jax_log_compiles", True)
 
 
 if __name__ == "__main__":
     import importlib
     import runpy
 
-    for name in sys.argv[1:]:
+    if sys.argv[1] != "serve":  # ADDRESS SCRIPT ARGUMENT..: `python` of a shell
+        ended = asked(
+            sys.argv[1],
+            sys.argv[2:],
+            files=[0, 1, 2],
+            folder=os.getcwd(),
+            environment=dict(os.environ),
+        ).wait()
+        sys.exit(ended if ended >= 0 else 128 - ended)
+    sys.path.pop(0)  # whose folders have names of libraries
+    for name in _LOADED:
         importlib.import_module(name)
-    asked = _serve()
-    if asked is not None:
-        sys.argv[:] = asked
-        sys.path[0] = os.path.dirname(asked[0])
-        runpy.run_path(asked[0], run_name="__main__")
+    wanted = _serve(socket.socket(fileno=int(sys.argv[2])))
+    importlib.invalidate_caches()
+    if wanted[0] == "-m":
+        sys.argv[:] = wanted[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(wanted[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv[:] = wanted
+        sys.path.insert(0, os.path.dirname(os.path.abspath(wanted[0])))
+        runpy.run_path(wanted[0], run_name="__main__")

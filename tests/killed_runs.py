@@ -23,10 +23,13 @@ from typing import Any, Literal
 import numpy as np
 
 from tests.cases import add_cases
+from tests.forked_scripts import ForkedScript, forking_python
+
+Process = subprocess.Popen[bytes] | ForkedScript
 
 _REPOSITORY = Path(__file__).parents[1]
 _GUIDES = _REPOSITORY / "shardctl" / "guide"
-_MOST_SECONDS = 240.0  # of a process, which loads TensorFlow in 4
+_MOST_SECONDS = 240.0  # of a process
 _MOST_KILLS_OF_A_RUN = 5
 # Sums in one order, so that weights are equal bit for bit; and nothing said that nobody reads.
 _ENVIRONMENT = {
@@ -59,6 +62,7 @@ class Script:
 
     arguments: what stands before the folder of the run.
     outcome: what a run that has ended holds in its folder, its weights at least, by name.
+    loaded: whether it uses libraries that a process has loaded from which it is forked.
     """
 
     path: Path
@@ -66,15 +70,19 @@ class Script:
     outcome: Callable[[Path], Mapping[str, Any]]
     log: str = "trained.log"
     environment: Mapping[str, str] = field(default_factory=dict)
+    loaded: bool = True
 
-    def start(self, run: Path) -> subprocess.Popen[bytes]:
+    def start(self, run: Path) -> Process:
         """Start the script; what it says is beside the folder of the run."""
+        command = [self.path, *self.arguments, run]
+        environment = {**os.environ, **_ENVIRONMENT, **self.environment}
         with open(f"{run}.said", "wb") as said:
-            return subprocess.Popen(
-                [sys.executable, self.path, *self.arguments, run],
-                stdout=said,
-                stderr=said,
-                env={**os.environ, **_ENVIRONMENT, **self.environment},
+            if not self.loaded:
+                every = [sys.executable, *command]
+                return subprocess.Popen(every, stdout=said, stderr=said, env=environment)
+            file = said.fileno()
+            return forking_python().start(
+                command, stdout=file, stderr=file, environment=environment
             )
 
     def log_of(self, run: Path) -> bytes:
@@ -302,13 +310,13 @@ def _files(script: Script, run: Path) -> set[tuple[str, int, int]]:
     return {version for version in found if version[0] != script.log}
 
 
-def _end(process: subprocess.Popen[bytes], begin: float, run: Path) -> None:
+def _end(process: Process, begin: float, run: Path) -> None:
     while process.poll() is None:
         _check_time(process, begin, run)
     assert process.returncode == 0, _said(run)
 
 
-def _check_time(process: subprocess.Popen[bytes], begin: float, run: Path) -> None:
+def _check_time(process: Process, begin: float, run: Path) -> None:
     if time.monotonic() - begin > _MOST_SECONDS:
         process.kill()
         process.wait()

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import json
 from collections.abc import Callable, Iterator, Mapping
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pytest
 
 import shardctl
+import shardctl.grain
 import shardctl.orbax
 import shardctl.tfds
+import shardctl.torch
 from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
@@ -91,6 +96,117 @@ def _for_orbax(name: str, **arguments: Any) -> Call:
         _always(kept),
         lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()},
     )
+
+
+def _fed(call: Callable[..., Any], **arguments: Any) -> Call:
+    """Return a call of what feeds Grain, that answers the keys of what it makes, or a state."""
+
+    def answered(world: World) -> Callable[..., Any]:
+        def answer(**given: Any) -> Any:
+            if "source" in given:
+                pytest.importorskip("grain", reason="Grain is not installed")
+            made = call(world, **given)
+            if isinstance(made, bytes | int):
+                return made
+            order = getattr(made, "_sampler", made).order
+            return repr(getattr(made, "_sampler", None)), [order.key(i) for i in range(len(order))]
+
+        return answer
+
+    return Call(
+        answered, lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()}
+    )
+
+
+def _sampler(world: World) -> Any:
+    return shardctl.grain.Sampler(world.dataset, "train", world.settings)
+
+
+def _begun(world: World, **given: Any) -> Any:
+    sampler = shardctl.grain.Sampler(world.dataset, "train", {"shuffle_seed": 3})
+    sampler.begin_epoch_of_fit(**given)
+    return sampler
+
+
+def _grain_state(world: World) -> bytes:
+    """Return a state of a loader of Grain, after 8 examples."""
+    state = {
+        "version": 2,
+        "last_seen_indices": {"0": 7},
+        "worker_count": 0,
+        "sampler": repr(_sampler(world)),
+    }
+    return json.dumps(state).encode()
+
+
+def _for_torch(call: Callable[..., Any], **arguments: Any) -> Call:
+    """Return a call of what feeds PyTorch, that answers what it yields, or a state."""
+
+    def answered(world: World) -> Callable[..., Any]:
+        def answer(**given: Any) -> Any:
+            if "source" in given:
+                pytest.importorskip("torch", reason="PyTorch is not installed")
+            made = call(world, **given)
+            sampler = getattr(made, "sampler", made)
+            return made if isinstance(made, dict | int) else (sampler.epoch, [*sampler])
+
+        return answer
+
+    return Call(
+        answered, lambda world: {k: v(world) if callable(v) else v for k, v in arguments.items()}
+    )
+
+
+def _of_torch(world: World) -> Any:
+    return shardctl.torch.Sampler(world.dataset, "train", world.settings)
+
+
+class _OfTFDS:
+    """A data source that knows its features, of which there are none."""
+
+    dataset_info = SimpleNamespace(features=SimpleNamespace(get_tensor_info=dict))
+
+    def __len__(self) -> int:
+        return 24
+
+    def __getitem__(self, key: int) -> int:
+        return key
+
+
+def _collated(source: Any) -> Any:
+    return type(shardctl.torch.collate_as_tf_data(source)).__name__
+
+
+def _in_epoch(world: World, **given: Any) -> Any:
+    sampler = _of_torch(world)
+    sampler.set_epoch(**given)
+    return sampler
+
+
+def _loaded(world: World, **given: Any) -> Any:
+    sampler = _of_torch(world)
+    sampler.load_state_dict(**given)
+    return sampler
+
+
+def _torch_state(world: World) -> Any:
+    """Return a state of a sampler of PyTorch, after 8 examples."""
+    return _of_torch(world).state_after(2)
+
+
+def _records(world: World) -> list[int]:
+    return list(range(24))
+
+
+def _dataset_of(world: World) -> Any:
+    return world.dataset
+
+
+def _settings_of(world: World) -> Any:
+    return world.settings
+
+
+_OF_ORDER: dict[str, Any] = {"dataset": _dataset_of, "spec": "train", "settings": _settings_of}
 
 
 def _bridged(name: str, **arguments: Any) -> Call:
@@ -294,6 +410,16 @@ CALLS: Mapping[str, list[Call]] = {
         _call(ReadSettings, cycle="auto", cpus=8, file_order=["b", "a"]),
         _call(ReadSettings, stages="repeat(2) | take(9)"),
         _call(ReadSettings, stages=["cache", {"shuffle": {"buffer": 9, "seed": 3}}]),
+        _call(
+            ReadSettings,
+            loader="torch",
+            loader_version="2.13.0",
+            shuffle=True,
+            global_seed=5,
+            workers=2,
+            drop_shard_remainder=True,
+        ),
+        _call(ReadSettings, loader="hf", streaming=True, arrow=False, buffer=9, input_shards=3),
     ],
     "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
     "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],
@@ -353,6 +479,7 @@ CALLS: Mapping[str, list[Call]] = {
             max_open_files=100,
         )
     ],
+    "compare_loaders": [_planned(shardctl.compare_loaders)],
     "diff": [
         Call(
             lambda world: shardctl.diff,
@@ -466,6 +593,10 @@ CALLS: Mapping[str, list[Call]] = {
             mode="at-least-once",
             risk=0.5,
         ),
+    ],
+    "resume_loader": [
+        _planned(shardctl.resume_loader, settings={"loader": "torch"}, consumed=5),
+        _planned(shardctl.resume_loader, settings={"loader": "grain", "batch": 2}, steps=2),
     ],
     "resume_on_hosts": [
         _planned(shardctl.resume_on_hosts, hosts=2, to_hosts=3, consumed=5),
@@ -666,6 +797,103 @@ CALLS: Mapping[str, list[Call]] = {
     "orbax.PositionHandler": [_for_orbax("PositionHandler", process="1/3")],
     "orbax.Restore": [_for_orbax("Restore", position=_position, allow_version=False, host=1)],
     "orbax.Save": [_for_orbax("Save", position=_position, host=1)],
+    "grain.Sampler": [
+        _fed(
+            lambda world, **given: shardctl.grain.Sampler(**given),
+            **_OF_ORDER,
+            workers=2,
+            consumed=8,
+            seed=5,
+        ),
+        _fed(
+            lambda world, **given: shardctl.grain.Sampler(**given),
+            **_OF_ORDER,
+            states=lambda world: [_grain_state(world)],
+        ),
+    ],
+    "grain.Sampler.begin_epoch_of_fit": [_fed(_begun, epoch=2)],
+    "grain.Sampler.position": [
+        _fed(lambda world, **given: _sampler(world).position(**given), state=_grain_state)
+    ],
+    "grain.consumed": [
+        _fed(
+            lambda world, **given: shardctl.grain.consumed(**given),
+            state={"next_index": 3},
+            batch=4,
+        )
+    ],
+    "grain.data_loader": [
+        _fed(
+            lambda world, **given: shardctl.grain.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            operations=(),
+            workers=2,
+            consumed=8,
+            seed=5,
+            worker_buffer_size=1,
+            read_options=None,
+        ),
+        _fed(
+            lambda world, **given: shardctl.grain.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            states=lambda world: [_grain_state(world)],
+        ),
+    ],
+    "grain.fit_epochs": [
+        Call(lambda world: shardctl.grain.fit_epochs, lambda world: {"dataset": _sampler(world)})
+    ],
+    "grain.keep_texts": [_call(shardctl.grain.keep_texts, example={"text": b"x"})],
+    "grain.map_dataset": [
+        _fed(
+            lambda world, **given: shardctl.grain.map_dataset(**given),
+            source=_records,
+            **_OF_ORDER,
+            consumed=8,
+        ),
+        _fed(
+            lambda world, **given: shardctl.grain.map_dataset(**given),
+            source=_records,
+            **_OF_ORDER,
+            states=lambda world: [_grain_state(world)],
+        ),
+    ],
+    "torch.Sampler": [
+        _for_torch(lambda world, **given: shardctl.torch.Sampler(**given), **_OF_ORDER, consumed=8),
+        _for_torch(
+            lambda world, **given: shardctl.torch.Sampler(**given),
+            **_OF_ORDER,
+            states=lambda world: [_torch_state(world)],
+        ),
+    ],
+    "torch.Sampler.load_state_dict": [_for_torch(_loaded, state=_torch_state)],
+    "torch.Sampler.set_epoch": [_for_torch(_in_epoch, epoch=2)],
+    "torch.Sampler.state_after": [
+        _for_torch(lambda world, **given: _of_torch(world).state_after(**given), batches=2)
+    ],
+    "torch.collate_as_tf_data": [
+        Call(lambda world: _collated, lambda world: {"source": _OfTFDS()})
+    ],
+    "torch.consumed": [
+        _for_torch(lambda world, **given: shardctl.torch.consumed(**given), state=_torch_state)
+    ],
+    "torch.data_loader": [
+        _for_torch(
+            lambda world, **given: shardctl.torch.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            workers=2,
+            consumed=8,
+            options=None,
+        ),
+        _for_torch(
+            lambda world, **given: shardctl.torch.data_loader(**given),
+            source=_records,
+            **_OF_ORDER,
+            states=lambda world: [_torch_state(world)],
+        ),
+    ],
     "tfds.write_metadata": [
         Call(
             lambda world: shardctl.tfds.write_metadata,
@@ -679,8 +907,8 @@ CALLS: Mapping[str, list[Call]] = {
     ],
 }
 
-# Arguments that are handed on as they are: to TFDS, which knows what they may be.
-HANDED_ON = ("decoders", "options", "over")
+# Arguments that are handed on as they are: to TFDS, Grain or PyTorch, which know what they may be.
+HANDED_ON = ("decoders", "example", "operations", "options", "over", "read_options")
 
 
 # Public classes of which users make values; the others are answers, which functions make.
@@ -700,7 +928,9 @@ MADE_BY_USERS = {
 def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
     """Return the parameters of every public function, constructor and method, by name."""
     found: dict[str, dict[str, inspect.Parameter]] = {}
-    for module, prefix in ((shardctl, ""), (shardctl.tfds, "tfds."), (shardctl.orbax, "orbax.")):
+    modules = {"": shardctl, "tfds.": shardctl.tfds, "orbax.": shardctl.orbax}
+    modules |= {"grain.": shardctl.grain, "torch.": shardctl.torch}
+    for prefix, module in modules.items():
         for name in module.__all__:
             one = getattr(module, name)
             of_type = isinstance(one, type)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import struct
-import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +14,7 @@ from typing import BinaryIO
 from shardctl.files.stores.local import LocalSource
 from shardctl.readers.records.contents import FileContents, Told, untold
 from shardctl.readers.records.tfrecord.tfrecord import TFRecord
+from tests.forked_scripts import forking_python
 
 
 @cache
@@ -91,7 +90,7 @@ _READ_BY_TENSORFLOW = r"""
 import json, os, signal, sys
 import tensorflow as tf
 
-for path in json.load(sys.stdin):
+for path in json.loads(sys.argv[1]):
     reads, writes = os.pipe()
     child = os.fork()
     if not child:
@@ -119,13 +118,11 @@ def read_by_tensorflow(paths: Sequence[Path]) -> list[tuple[int, str | None] | i
     That is how many records it reads and what it then says, or the signal that ended it; SIGALRM
     after four seconds.
     """
-    ran = subprocess.run(
-        [sys.executable, "-c", _READ_BY_TENSORFLOW],
-        input=json.dumps([str(path) for path in paths]).encode(),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        check=True,
-        timeout=300,
-    )
-    answers = map(json.loads, ran.stdout.splitlines())
+    with tempfile.TemporaryDirectory() as folder:
+        script = Path(folder, "read.py")
+        script.write_text(_READ_BY_TENSORFLOW)
+        names = json.dumps([str(path) for path in paths])
+        (ran,) = forking_python().run([[script, names]], Path(folder))
+    assert ran.code == 0, ran.errors
+    answers = map(json.loads, ran.out.splitlines())
     return [tuple(answer) if isinstance(answer, list) else answer for answer in answers]

@@ -8,7 +8,8 @@ A document is run in a folder of its own, from top to end:
   stderr; a line `...` stands for any number of lines, and `/data` for the folder
 - `$ echo $?` says the exit code of the command before; it has to be there where that is not 0
 - other commands than shardctl, pipes and redirections are run by bash; of a Python program only
-  stdout is shown, since TensorFlow logs on stderr what depends on the machine
+  stdout is shown, since TensorFlow logs on stderr what depends on the machine; it is forked from a
+  process that has TensorFlow loaded
 - a `python` block with `>>>` is run as a doctest, after those before it
 
 After a change that is meant, `python -m tests.sessions --update shardctl/guide/resume.md` writes
@@ -37,6 +38,7 @@ from unittest import mock
 
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
+from tests import forked_scripts
 from tests.files.stores.servers import gcs_server
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
@@ -65,6 +67,7 @@ _WITH_FILES = ("bare-files.md", "questions.md")
 # In which `gs://my-bucket/tfds` is a data dir with that dataset too.
 _WITH_BUCKET = ("questions.md", "remote-data.md")
 TOY = {"train": [200, 100, 50, 50]}
+_LOADING = re.compile(r"python (\S+\.py|-m pytest)\b")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
 
@@ -118,9 +121,14 @@ def alone_in(folder: Path) -> Iterator[None]:
         ours.pop(name, None)
     programs = folder.parent / f"{folder.name}-bin"
     programs.mkdir(exist_ok=True)
-    for name, words in {"shardctl": "-m shardctl ", "python": ""}.items():
+    real = f'exec "{sys.executable}"'
+    asking = f'[ "$FORKING_PYTHON" ] && {real} -ISs "{forked_scripts.__file__}" "$FORKING_PYTHON"'
+    for name, text in {
+        "shardctl": f'{real} -m shardctl "$@"',
+        "python": f'case "$1" in *.py|-m) {asking} "$@" ;; esac\n{real} "$@"',
+    }.items():
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}"$@"\n')
+        program.write_text(f"#!/bin/sh\n{text}\n")
         program.chmod(0o755)
     ours |= {
         "HOME": str(folder),
@@ -131,7 +139,10 @@ def alone_in(folder: Path) -> Iterator[None]:
     }
     if not entry_points(group="pytest11", name="shardctl"):  # a checkout that is not installed
         ours["PYTEST_PLUGINS"] = "shardctl.pytest"
-    with mock.patch.dict(os.environ, ours, clear=True), contextlib.chdir(folder):
+    # Other loaders are of the newest proven version, wherever this runs.
+    installed = "shardctl.readers.loaders.installed.installed_version"
+    nothing = mock.patch(installed, return_value=None)
+    with mock.patch.dict(os.environ, ours, clear=True), nothing, contextlib.chdir(folder):
         yield
 
 
@@ -140,7 +151,12 @@ def answered(command: str, last_code: int) -> tuple[str, int]:
     if command == "echo $?":
         return f"{last_code}\n", 0
     if _NEEDS_BASH.search(re.sub(r"'[^']*'", "", command)) or not command.startswith("shardctl"):
-        ran = subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+        environment = dict(os.environ)
+        if _LOADING.match(command):
+            environment["FORKING_PYTHON"] = forked_scripts.forking_python().address
+        ran = subprocess.run(
+            ["bash", "-c", command], capture_output=True, check=False, env=environment
+        )
         quiet = command.startswith("python ") and ran.returncode == 0
         return (ran.stdout + (b"" if quiet else ran.stderr)).decode(), ran.returncode
     raw = io.BytesIO()

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.table import SETTING_BY_NAME
 
 Values = Mapping[str, object]
@@ -57,12 +58,35 @@ _EACH: dict[str, st.SearchStrategy[Any]] = {
     "stages": st.sampled_from(["repeat(2) | take(9)", "shuffle(5, seed=0) | map | repeat(2)"]),
     "pass": st.integers(0, 5),
     "loop": st.sampled_from(["python", "keras-fit"]),
+    "loader": st.sampled_from(list(LOADERS)),
+    "loader_version": st.sampled_from(["2.9", "0.2.18"]),
+    "shuffle": st.booleans(),
+    "workers": st.integers(0, 3),
+    "drop_shard_remainder": st.booleans(),
+    "streaming": st.booleans(),
+    "arrow": st.booleans(),
+    "input_shards": _COUNT,
 }
 
+
+def _read_by(loader: str) -> dict[str, st.SearchStrategy[Any]]:
+    return {
+        name: values
+        for name, values in _EACH.items()
+        if name != "loader" and SETTING_BY_NAME[name].is_read_by(loader)
+    }
+
+
+def _of_loader(name: str) -> st.SearchStrategy[dict[str, object]]:
+    read = st.fixed_dictionaries({"loader": st.just(name)}, optional=_read_by(name))
+    return read.filter(_valid)
+
+
 # Settings by their names, as a file of settings has them; `file_order` is a path.
-settings_values: st.SearchStrategy[dict[str, object]] = st.fixed_dictionaries(
-    {}, optional=_EACH
-).filter(_valid)
+settings_values: st.SearchStrategy[dict[str, object]] = st.one_of(
+    st.fixed_dictionaries({}, optional=_read_by("tfds")).filter(_valid),
+    st.sampled_from(list(LOADERS)).flatmap(_of_loader),
+)
 
 
 def as_options(values: Values) -> list[str]:

@@ -152,6 +152,8 @@ def answers(tmp_path: Path) -> Iterator[object]:
     yield shardctl.hosts(d, hosts=range(1, 65))
     yield shardctl.evaluate(d, batch=64, hosts=1000)
     yield shardctl.quality(d, "test", what_if=False)
+    compared = shardctl.compare_loaders("mnist", "test[:1000]")
+    yield from (compared, compared.ways[0])
     yield shardctl.lint(d, "train", {"epochs": 2})
     yield from (shardctl.diff(taken, spec="test[1:]"), shardctl.diff(taken))
     yield shardctl.diff(plan, shardctl.resume(d, "train", settings, steps=1235))

@@ -37,6 +37,7 @@ def script_at(path: Path, text: str) -> Script:
     return Script(
         path=path,
         arguments=(),
+        loaded=False,
         outcome=lambda run: {"weights": int((run / "checkpoint").read_text().split()[1])},
     )
 

@@ -131,3 +131,65 @@ def test_the_slim_install_of_the_guide_names_every_dependency_but_tensorflow() -
     assert slim is not None
     named = {re.split(r"[<>=]", word.strip("'"))[0] for word in slim[1].split()}
     assert named == needed - {"tensorflow"}
+
+
+_LIBRARIES = {"grain", "torch", "torchdata", "accelerate", "transformers", "datasets", "tensorflow"}
+
+
+def test_planning_with_a_loader_imports_no_library(tmp_path: Path) -> None:
+    """All of them in one process: each of these lines left none behind."""
+    program = f"""
+import sys
+import shardctl, shardctl.grain, shardctl.torch
+from shardctl.core.loaders.loader import LOADERS
+
+def check(what):
+    found = {_LIBRARIES!r} & {{name.partition(".")[0] for name in sys.modules}}
+    assert not found, (what, found)
+
+check("import")
+for name, loader in LOADERS.items():
+    settings = {{"loader": name, "shuffle_seed": 3, "batch": 4}}
+    if name == "stateful":
+        settings["host"] = "0/2"
+    order = shardctl.plan_order("mnist", "train[:100]", settings).order
+    order.codes_at([0, 1])
+    shardctl.simulate("mnist", "train[:100]", settings)
+    shardctl.lint("mnist", ["train"], settings)
+    shardctl.snapshot("mnist", "train[:100]", settings)
+    check(name)
+from shardctl.loaders import compare, live, process, real_data, verify
+for name in LOADERS:
+    live.live_loader(name)
+check("bridge")
+"""
+    subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(_REPOSITORY), "HOME": str(tmp_path)},
+        check=True,
+    )
+
+
+def _required(extras: dict[str, list[str]], name: str) -> set[str]:
+    """Return the packages that an extra names, by way of other extras too."""
+    found = set()
+    for requirement in extras[name]:
+        inner = re.fullmatch(r"shardctl\[([\w,]+)\]", requirement)
+        if inner is None:
+            found.add(re.split(r"[^\w-]", requirement, maxsplit=1)[0])
+        else:
+            found |= {
+                package for part in inner[1].split(",") for package in _required(extras, part)
+            }
+    return found
+
+
+def test_the_tests_need_no_library_of_another_loader() -> None:
+    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]
+    extras = project["optional-dependencies"]
+    for name in ("test", "dev"):
+        assert _required(extras, name) & _LIBRARIES == set()
+    assert _required(extras, "hf") & _LIBRARIES == {"datasets"}
+    for loader in ("grain", "torch"):
+        assert loader in _required(extras, loader)

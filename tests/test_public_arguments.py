@@ -255,7 +255,8 @@ def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
     if annotation == "str | Sequence[str]":
         wrong = [one for one in wrong if one != ["train"]]
     # A reference, or the path of a file, that leads nowhere, is refused in its own words.
-    refers = ("PlanOrPath", "DatasetLike", "DatasetLike | None", "Comparable", "Comparable | None")
+    likes = ("PlanOrPath", "DatasetLike", "DatasetLike | None", "Comparable", "Comparable | None")
+    refers = (*likes, "BuilderOrDataset")
     text_too = annotation in refers or (
         "str" in annotation.replace("Sequence[str]", "") and kind in ("number", "value", "texts")
     )
@@ -322,10 +323,17 @@ OF_ANY_SIZE = {
     "example_bytes",
     "block",
     "value",
+    "source",
 }
 # Settings, counts and ids that an int64 holds; what comes of them is refused where it is too large.
 LARGE = {"ReadSettings", "Usage", "FileInstruction", "Split", "Split.even", "Order.positions_of"}
-LARGE_ARGUMENTS = {("prove", "seen"), ("resume_unseen", "seen")}
+LARGE_ARGUMENTS = {
+    ("grain.Sampler.begin_epoch_of_fit", "epoch"),
+    ("grain.consumed", "batch"),
+    ("torch.Sampler.set_epoch", "epoch"),
+    ("prove", "seen"),
+    ("resume_unseen", "seen"),
+}
 # What these ask for beyond the end is cut there.
 CUT = {"SplitLayout.shards", "Order.reading", "Order.replay", "Split.filenames_between"}
 

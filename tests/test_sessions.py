@@ -56,7 +56,16 @@ def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
 
 
 # Programs that other tests run, which look for them in their guides.
-_RUN_ELSEWHERE = ("train.py", "over.py", "fit_train.py", "evaluate.py", "unpadded.py")
+_RUN_ELSEWHERE = (
+    "train.py",
+    "over.py",
+    "fit_train.py",
+    "evaluate.py",
+    "unpadded.py",
+    "grain_train.py",
+    "grain_fit.py",
+    "torch_train.py",
+)
 
 
 @each_document

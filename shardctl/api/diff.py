@@ -66,7 +66,8 @@ def diff(
             `read_snapshot` or `read_plan` returned.
         actual: another of the same kind. None is the order of a snapshot as it is now.
         dataset: without `actual`, the dataset as it is now; None is what the snapshot names.
-        spec, settings: without `actual`, what is read now and how; None is as in the snapshot.
+        spec, settings: without `actual`, what is read now and how; None is as in the snapshot, but
+            of a loader the installed version.
         exact_limit: positions in blocks that differ up to which every one is compared; of more, how
             much moved is known to a block.
 

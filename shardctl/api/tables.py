@@ -27,6 +27,7 @@ _CSV = {
     "Index": "index.index:index",
     "IndexCheck": "index.check:check",
     "Layout": "layout:layout",
+    "LoaderComparison": "quality.loaders:loaders",
     "Located": "locate:locate",
     "Plans": "plan:plan",
     "Quality": "quality.quality:quality",

@@ -10,11 +10,12 @@ THIS_COMMAND = "This command"
 TFDS = "Metadata for TFDS"
 ORDER = "Order"
 HOSTS = "Hosts"
+LOADER = "Other loaders"
 DATASET = "Dataset"
 OUTPUT = "Output"
 
 # In the order of a help page.
-OPTION_PANELS = (THIS_COMMAND, TFDS, ORDER, HOSTS, DATASET, OUTPUT)
+OPTION_PANELS = (THIS_COMMAND, TFDS, ORDER, HOSTS, LOADER, DATASET, OUTPUT)
 
 _OTHER_COMMANDS = "This project, and help"
 _COMMANDS = {

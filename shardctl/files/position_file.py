@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -61,7 +61,7 @@ class PositionRecord:
                 {"data": ref, **identity_fields(source)} for ref, source in self.sources.items()
             ]
         if self.stretches:
-            document["stretches"] = [_stretch_document(stretch) for stretch in self.stretches]
+            document["stretches"] = [stretch_document(stretch) for stretch in self.stretches]
         return {**document, _DIGEST: _digest_of(document)}
 
 
@@ -125,26 +125,31 @@ def _record(document: Mapping[str, object]) -> PositionRecord:
         settings=settings_of_document(pipeline, "pipeline"),
         consumed=fields.count(document.get("consumed"), "consumed"),
         sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
-        stretches=tuple(
-            _stretch(fields.mapping(item, f"stretches[{index}]"), f"stretches[{index}]")
-            for index, item in enumerate(_stretches(document))
-        ),
+        stretches=stretches_of_document(_stretches(document)),
     )
 
 
-def _stretches(document: Mapping[str, object]) -> Sequence[object]:
+def _stretches(document: Mapping[str, object]) -> list[object]:
     if document.get("format_version") == _VERSION:
-        return ()
+        return []
     found = fields.items(document.get("stretches"), "stretches")
     if not found:
         raise DatasetError("stretches: a position of version 2 has at least one")
     return found
 
 
-def _stretch_document(stretch: Stretch) -> dict[str, Any]:
+def stretches_of_document(items: object) -> tuple[Stretch, ...]:
+    """Return what `stretch_document` made of each stretch, or raise."""
+    return tuple(
+        _stretch(fields.mapping(item, f"stretches[{index}]"), f"stretches[{index}]")
+        for index, item in enumerate(fields.items(items, "stretches"))
+    )
+
+
+def stretch_document(stretch: Stretch) -> dict[str, Any]:
     """Return a stretch as a mapping; hosts in step are [count, hosts], as many as have it in turn.
 
-    >>> _stretch_document(Stretch(consumed=(64, 64, 48), batch=8))
+    >>> stretch_document(Stretch(consumed=(64, 64, 48), batch=8))
     {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'host_by': 'even', 'alone': False}
     """
     runs = [[count, sum(1 for _ in hosts)] for count, hosts in groupby(stretch.consumed)]

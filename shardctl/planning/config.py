@@ -76,7 +76,7 @@ def read_in_force(
     [(True, 'implied', 'read.shuffle_seed'), (42, 'option', '--shuffle-seed')]
     """
     given = {field: getattr(settings, field) for field in origins}
-    bare = ReadSettings()
+    bare, version = ReadSettings(), _version_in_force(settings)
     for setting in SETTINGS:
         name = f"read.{setting.name}"
         value = setting.value_in_force(settings, ordered=ordered)
@@ -87,12 +87,26 @@ def read_in_force(
             yield SettingInForce(
                 name=name, value=value, given=written, origin=origins[setting.field]
             )
+        elif setting.field == "loader_version":
+            yield SettingInForce(name=name, value=version)
         elif value == setting.value_in_force(bare, ordered=ordered):
             is_tfds = setting.stands_for.startswith(("ReadConfig", "as_dataset"))
             yield SettingInForce(name=name, value=value, origin=_TFDS if is_tfds else _DEFAULT)
         else:
             by = _implied_by(setting, value, given, ordered=ordered)
             yield SettingInForce(name=name, value=value, origin=Origin(source="implied", by=by))
+
+
+def _version_in_force(settings: ReadSettings) -> str | None:
+    """Return of which version a loader's order is, None where that is refused, or TFDS reads."""
+    if settings.loader == "tfds":
+        return None
+    from shardctl.planning.loader_version import loader_version
+
+    try:
+        return loader_version(settings).version
+    except UsageError:
+        return None
 
 
 def _is_read(field: str, given: Mapping[str, Any], *, ordered: bool) -> bool:

@@ -22,6 +22,7 @@ from shardctl.planning.open_splits import refuse_open_splits
 
 if TYPE_CHECKING:
     from shardctl.core.snapshot.cells import SplitIds
+    from shardctl.planning.loader_version import LoaderVersion
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +114,15 @@ def with_format_warnings(resolved: Resolved) -> Resolved:
     return replace(resolved, warnings=(*resolved.warnings, *warnings)) if warnings else resolved
 
 
+def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
+    """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
+    if settings.loader == "tfds":
+        return resolved
+    of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
+    kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
+    return replace(resolved, warnings=kept)
+
+
 def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     """Return the order of a spec that is resolved; a command resolves each once.
 
@@ -126,9 +136,25 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     if given is not None:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
+    if settings.loader != "tfds":
+        from shardctl.planning.loader_version import loader_version
+
+        return order_of_loader(resolved, settings, loader_version(settings))
     order = Order(resolved.dataset, resolved.ranges, settings)
     listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
+
+
+def order_of_loader(
+    resolved: Resolved, settings: ReadSettings, version: LoaderVersion
+) -> PlannedOrder:
+    """Return the order of another loader than TFDS's, as a version of its library makes it."""
+    from shardctl.core.order.loader_order import LoaderOrder
+
+    settings = replace(settings, loader_version=version.version)
+    resolved = as_read_by(resolved, settings)
+    order = LoaderOrder(resolved.dataset, resolved.ranges, settings)
+    return _planned(resolved, order, (*version.warnings, *order.assumptions))
 
 
 def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:

@@ -76,6 +76,7 @@ class Verification(Tabular):
     num_files: files whose contents were checked; `files` are those that are damaged, or hold
         another number of examples.
     broken: what a plan says besides its instructions that is not so.
+    unequal: what else of another loader than TFDS's is not as predicted, in words.
     notes: what was done instead of something else, and why.
     """
 
@@ -93,6 +94,7 @@ class Verification(Tabular):
     warnings: tuple[str, ...] = ()
     plan: str | None = None
     broken: tuple[BrokenPromise, ...] = ()
+    unequal: tuple[str, ...] = ()
 
     @property
     def num_checked(self) -> int:
@@ -102,7 +104,8 @@ class Verification(Tabular):
     @property
     def equal(self) -> bool:
         """Whether every id was as predicted, all files sound, and a plan what it says."""
-        return self.first_difference is None and not self.files and not self.broken
+        differs = self.first_difference is not None or self.unequal
+        return not (differs or self.files or self.broken)
 
     @property
     def size_in_words(self) -> str:

@@ -15,7 +15,9 @@ from shardctl.files.file_text import decode, read_file
 from shardctl.files.stores.remote_path import RemotePath, path_of
 
 PROJECT_FILENAME = "shardctl.yaml"
-PROJECT_KEYS = ("dataset", "data_dir", "read", "stages", "lint")
+# Settings that may be beside `read:` as well, as who reads, and what is behind the reader.
+_BESIDE_READ = ("loader", "stages")
+PROJECT_KEYS = ("dataset", "data_dir", "loader", "read", "stages", "lint")
 _SECTIONS = ("read", "lint")
 
 
@@ -23,7 +25,7 @@ _SECTIONS = ("read", "lint")
 class Project:
     """What the shardctl.yaml of a project says; `path` is None where there is no such file.
 
-    `read` and `lint` are checked by those who use them; `stages` is in `read`.
+    `read` and `lint` are checked by those who use them; `loader` and `stages` are in `read`.
     """
 
     path: Path | None = None
@@ -130,8 +132,8 @@ def _lines(text: bytes, source: str) -> dict[str, int]:
     lines = {}
     for key, section in root.value:
         lines[str(key.value)] = key.start_mark.line + 1
-        if key.value == "stages":  # is read as one of the settings
-            lines["read.stages"] = key.start_mark.line + 1
+        if key.value in _BESIDE_READ:  # is read as one of the settings
+            lines[f"read.{key.value}"] = key.start_mark.line + 1
         if isinstance(section, yaml.MappingNode):
             for name, _ in section.value:
                 written = str(name.value).replace("-", "_")
@@ -160,13 +162,15 @@ def _data_dir(value: object, folder: Path) -> str | None:
 
 
 def _read(settings: Mapping[str, object]) -> Mapping[str, object]:
-    """Return the settings under `read:`; stages may be beside it, as they are behind the reader."""
+    """Return the settings under `read:`, and those that are beside it."""
     read = _section(settings, "read")
-    if settings.get("stages") is None:
-        return read
-    if read.get("stages") is not None:
-        raise DatasetError("stages and read.stages are one setting; keep one")
-    return {**read, "stages": settings["stages"]}
+    for name in _BESIDE_READ:
+        if settings.get(name) is None:
+            continue
+        if read.get(name) is not None:
+            raise DatasetError(f"{name} and read.{name} are one setting; keep one")
+        read = {**read, name: settings[name]}
+    return read
 
 
 def _section(settings: Mapping[str, object], key: str) -> Mapping[str, object]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.on_demand import OnDemand
+from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
-from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
+from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
+from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
@@ -64,7 +66,8 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     steps = [evaluation.num_steps(way) for way in REMAINDERS]
     yield ("steps/host", *(_spread(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
-    yield ("examples lost", *(_lost(lost.get(way, 0)) for way in REMAINDERS))
+    always = evaluation.num_lost - lost["drop"] * (evaluation.remainder == "drop")
+    yield ("examples lost", *(_lost(lost.get(way, 0) + always) for way in REMAINDERS))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
     yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
 
@@ -95,6 +98,8 @@ def eval_document(evaluation: Evaluation) -> Document:
     """Return the document of `eval`."""
     hang = evaluation.hang(evaluation.remainder)
     records = _hosts(evaluation)
+    ordered = evaluation.dataset.ordered
+    pipeline = settings_in_force(evaluation.settings, ordered=ordered)
     return {
         **head("eval", evaluation.dataset.identity),
         "spec": evaluation.spec,
@@ -102,7 +107,7 @@ def eval_document(evaluation: Evaluation) -> Document:
         "num_hosts": evaluation.num_hosts,
         "num_devices": evaluation.num_devices,
         "batch": {"per_device": evaluation.device_batch, "per_host": evaluation.host_batch},
-        "host_by": evaluation.settings.host_by,
+        "host_by": pipeline["host_by"],
         "remainder": evaluation.remainder,
         "hosts": OnDemand(
             len(records), lambda index: dict(zip(CSV_HEADER, records[index], strict=True))
@@ -112,11 +117,24 @@ def eval_document(evaluation: Evaluation) -> Document:
             "by_device_batch": evaluation.dropped_by_device_batch,
             "by_host_batch": evaluation.dropped_by_host_batch,
         },
+        **_of_loader(evaluation),
         "hangs": hang is not None,
         "hang": None if hang is None else dict(vars(hang)),
         "differing_step": evaluation.differing_step,
         "cures": [dict(vars(cure)) for cure in cures(evaluation)],
         "advice": list(map(as_options, advice(evaluation))),
+    }
+
+
+def _of_loader(evaluation: Evaluation) -> Document:
+    """Return what there is to say of another loader than TFDS's."""
+    if not isinstance(evaluation, LoaderEvaluation):
+        return {}
+    return {
+        "loader": evaluation.settings.loader,
+        "loader_version": evaluation.settings.loader_version,
+        "repeated_examples": evaluation.num_repeated,
+        "left_out_examples": evaluation.num_left_out,
     }
 
 

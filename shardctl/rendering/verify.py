@@ -36,10 +36,12 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
     for line in promise_lines(verification.broken, _MAX_FILES, screen):
         yield paragraph(line, screen, style="error")
+    for line in verification.unequal:
+        yield paragraph(f"not as predicted: {as_options(line)}", screen, style="error")
     if first is not None:
         yield table(_DIFFERENCE, _sides(first), screen)
         if first.reason is not None:
-            yield paragraph(f"TensorFlow says: {first.reason}", screen)
+            yield paragraph(f"{_library(verification)} says: {first.reason}", screen)
     yield paragraph(_reader_line(verification), screen)
     if verification.num_files:
         look: Look = "error" if verification.files else ""
@@ -76,8 +78,17 @@ def _order_line(verification: Verification) -> str:
     return f"{line}; and {others:,} from the start over index ranges" if others else line
 
 
+def _library(verification: Verification) -> str:
+    """Return who reads: TensorFlow, or the first of the packages of another loader."""
+    return (
+        "TensorFlow" if "tensorflow" in verification.versions else next(iter(verification.versions))
+    )
+
+
 def _reader_line(verification: Verification) -> str:
     versions = verification.versions
+    if "tensorflow" not in versions:
+        return "read by " + ", ".join(f"{name} {version}" for name, version in versions.items())
     reader = f"TensorFlow {versions['tensorflow']}"
     if verification.read == "files":
         reader = f"TFDS {versions['tensorflow_datasets']} and {reader}"
@@ -120,6 +131,7 @@ def verify_document(verification: Verification) -> Document:
         "equal": verification.equal,
         "first_difference": None if first is None else asdict(first),
         **({"broken": list(map(asdict, verification.broken))} if verification.broken else {}),
+        **({"unequal": list(verification.unequal)} if verification.unequal else {}),
         "num_files": verification.num_files,
         "files": [asdict(file) for file in verification.files],
         **verification.versions,
@@ -134,5 +146,7 @@ def verify_rows(verification: Verification) -> Iterator[Sequence[object]]:
         yield ("order", first.position, first.expected, first.found, first.reason)
     for broken in verification.broken:
         yield ("promise", broken.name, broken.promised, broken.found, None)
+    for line in verification.unequal:
+        yield ("unequal", None, None, None, line)
     for file in verification.files:
         yield ("file", file.filename, file.expected, file.found, file.reason)

@@ -26,6 +26,7 @@ ANSWERS: dict[str, Callable[[Any], Any]] = {
     "sweep": lambda d: shardctl.hosts(d, "train", hosts=[2, 3]),
     "eval": lambda d: shardctl.evaluate(d, "train", batch=5, hosts=2),
     "quality": lambda d: shardctl.quality(d, "train", what_if=False),
+    "loaders": lambda d: shardctl.compare_loaders(d, "train[:50%]"),
     "lint": lambda d: shardctl.lint(d, "train", {"epochs": 2}),
 }
 COMMANDS = {
@@ -38,6 +39,7 @@ COMMANDS = {
     "sweep": "hosts train --hosts 2,3",
     "eval": "eval train --batch 5 --hosts 2",
     "quality": "quality train",
+    "loaders": "quality train[:50%] --loaders",
 }
 
 

@@ -75,7 +75,7 @@ def test_a_pipe_gets_plain_text_of_its_width(
 def test_a_terminal_gets_what_it_can_show(
     words: tuple[str, ...],
     columns: int,
-    environment: dict[str, str],
+    environment: dict[str, Any],
     boxes: bool,
     color: bool,
 ) -> None:

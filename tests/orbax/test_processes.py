@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cases import FUZZ, add_cases
-from tests.forked_scripts import ForkedScripts
+from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = [70, 0, 110, 45, 90, 3, 82]  # 400 examples
@@ -82,7 +82,6 @@ def lines_of(root: Path, generation: int, process: int) -> list[list[str]]:
 
 
 def run(
-    scripts: ForkedScripts,
     root: Path,
     generation: int,
     folder: Path,
@@ -101,19 +100,17 @@ def run(
         log = log_of(root, generation, i)
         numbers = (str(number) for number in (count, i, last, delay))
         commands.append([root / "worker.py", folder, root / "run", log, address, *numbers])
-    for ran in scripts.run(commands, seconds=MAX_SECONDS):
+    for ran in forking_python().run(commands, root, seconds=MAX_SECONDS):
         assert ran.code == (-9 if last else 0), ran.errors[-2000:]
 
 
-def check(
-    scripts: ForkedScripts, folder: Path, root: Path, counts: list[int], numbers: random.Random
-) -> None:
+def check(folder: Path, root: Path, counts: list[int], numbers: random.Random) -> None:
     """Check that what counts of all logs, that is up to each restore, is every example once."""
     root.mkdir()
     for generation, count in enumerate(counts):
         last = 0 if generation == len(counts) - 1 else numbers.randint(5, 9)
         delay = numbers.random() / 20
-        run(scripts, root, generation, folder, count=count, last=last, delay=delay)
+        run(root, generation, folder, count=count, last=last, delay=delay)
     seen: list[tuple[int, list[int]]] = []
     for generation, count in enumerate(counts):
         logs = [lines_of(root, generation, i) for i in range(count)]
@@ -139,8 +136,7 @@ def test_processes_killed_and_started_as_another_number_read_every_example_once(
 ) -> None:
     seed = random.SystemRandom().getrandbits(32)
     print(f"seed {seed}")
-    with ForkedScripts(tmp_path, JAX_PLATFORMS="cpu") as scripts:
-        for number in range(max(1, FUZZ // 10_000)):
-            numbers = random.Random(seed + number)
-            counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=4)
-            check(scripts, folder, tmp_path / str(number), counts, numbers)
+    for number in range(max(1, FUZZ // 10_000)):
+        numbers = random.Random(seed + number)
+        counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=4)
+        check(folder, tmp_path / str(number), counts, numbers)

@@ -209,3 +209,34 @@ def test_what_differs_is_marked_where_colour_is_shown() -> None:
     assert "\x1b[1;91m1 of 2 files not as the metadata says:\x1b[0m" in shown
     assert "\x1b[1;91mb\x1b[0m " in shown
     assert "\x1b[1;9" not in text(AS_PREDICTED, Screen(color=True))
+
+
+OF_GRAIN = replace(
+    AS_PREDICTED,
+    read="index ranges",
+    windows=(Window(start=0, stop=7, read="index ranges"),),
+    num_files=0,
+    versions={"grain": "0.2.18", "tensorflow_datasets": "4.9.10"},
+)
+
+
+def test_another_loader_is_named_with_its_version_and_quoted() -> None:
+    assert text(OF_GRAIN).splitlines()[1:] == [
+        "as predicted: 7 of 7 examples, read from index ranges",
+        "read by grain 0.2.18, tensorflow_datasets 4.9.10",
+    ]
+    broken = replace(OF_GRAIN, first_difference=replace(PARTED, reason="no more"))
+    assert "grain says: no more\n" in text(broken)
+    assert verify_document(OF_GRAIN)["grain"] == "0.2.18"
+    assert "tensorflow" not in verify_document(OF_GRAIN)
+
+
+def test_what_else_of_a_loader_differs_is_in_every_format() -> None:
+    unequal = replace(OF_GRAIN, unequal=("ReadSettings(epochs=2): another order",))
+    assert not unequal.equal
+    assert "not as predicted: ReadSettings(epochs=2): another order\n" in text(unequal)
+    assert verify_document(unequal)["unequal"] == ["ReadSettings(epochs=2): another order"]
+    assert "unequal" not in verify_document(OF_GRAIN)
+    assert "".join(to_csv(CSV_HEADER, verify_rows(unequal))).splitlines()[1] == (
+        "unequal,,,,ReadSettings(epochs=2): another order"
+    )

@@ -85,7 +85,8 @@ def diff(
     """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
 
     The dataset is chosen as in every command, else it is the one that A names; a setting that
-    neither an option nor shardctl.yaml names is as in A.
+    neither an option nor shardctl.yaml names is as in A. Of a loader the installed version
+    reads, that of A where none is installed.
 
     Examples:
       # Is today's order still the one that was fixed?

@@ -8,7 +8,7 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
-from shardctl.cli.options.order import HOST_BY, OrderOptions
+from shardctl.cli.options.order import SharingOptions
 from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
@@ -19,6 +19,7 @@ FORMATS = Formats(renderers=verb_formats("rendering.eval", "eval"))
 # A command is named like its module; nothing here needs the built-in of that name.
 def eval(
     source: DatasetOptions,
+    reading: SharingOptions,
     out: OutputOptions,
     spec: Annotated[
         str | None,
@@ -33,7 +34,6 @@ def eval(
         Any, number_option("--devices", "Devices of a host [default: 1].")
     ] = None,
     batch: Annotated[Any, number_option("--batch", "Examples of a batch on one device.")] = None,
-    host_by: Annotated[str | None, HOST_BY] = None,
     drop_remainder: Annotated[
         bool, typer.Option("--drop-remainder", help="A host's last partial batch is dropped.")
     ] = False,
@@ -58,7 +58,8 @@ def eval(
     """Say whether an evaluation sees every example, in one shape, and ends on every host.
 
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
-    From shardctl.yaml come the host sharding and the file order, not the batch.
+    From shardctl.yaml come the host sharding and the file order, not the batch. With --loader the
+    batches are those of that library, and what it hands out twice is counted.
 
     Examples:
       # Would 8 hosts of 8 devices see all of the test split, and end?
@@ -67,7 +68,8 @@ def eval(
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
     from shardctl.planning.eval.advice import problems
-    from shardctl.planning.eval.eval import Remainder, evaluate
+    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.evaluation import Remainder
 
     if batch is None:
         refuse_no_spec(spec, source)
@@ -75,7 +77,6 @@ def eval(
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
-    reading = OrderOptions(host_by=host_by, among=("host_by", "reverse", "file_order"))
     project = project_here(source, reading)
     evaluation = evaluate(
         chosen_dataset(source, project),

@@ -67,8 +67,8 @@ def hosts(
         bool,
         typer.Option(
             "--check",
-            help="Exit with 1 if, under --host-by, hosts are idle, differ in batches (with "
-            "--batch), read more than --max-amplification, or TFDS refuses.",
+            help="Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ "
+            "in batches (with --batch), read more than --max-amplification, or TFDS refuses.",
         ),
     ] = False,
     max_amplification: Annotated[
@@ -90,7 +90,8 @@ def hosts(
 
     A file is read from its start, so what a host skips in it counts as read. Batches are those of
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
-    the file shuffle matter here; --host-by names the strategy that --check judges.
+    the file shuffle matter here; --host-by names the strategy that --check judges. With --loader
+    there is one, the way in which that library shares.
 
     Examples:
       # What 64 hosts read, in three ways to share
@@ -127,7 +128,7 @@ def hosts(
         found = [
             problem
             for comparison in plan.comparisons
-            for problem in problems(comparison, settings.host_by, bound)
+            for problem in problems(comparison, plan.judged, bound)
         ]
         for problem in found:
             say(f"check: {problem}")

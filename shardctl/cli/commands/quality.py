@@ -1,8 +1,9 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl quality`: how close an order is to a uniform permutation."""
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,7 +15,12 @@ from shardctl.cli.output import say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
+if TYPE_CHECKING:
+    from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.readers.project_file import Project
+
 FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality"))
+_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders"))
 
 
 def _score(text: Any) -> float:
@@ -99,6 +105,13 @@ def quality(
             "--hosts", "Compare N hosts and measure the first of them, as --host 0/N does."
         ),
     ] = None,
+    loaders: Annotated[
+        bool,
+        typer.Option(
+            "--loaders",
+            help="Compare all loaders on this dataset: how each mixes, ends and goes on.",
+        ),
+    ] = False,
 ) -> None:
     """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
 
@@ -112,15 +125,12 @@ def quality(
     Examples:
       # How much shuffling are shuffled files and a buffer?
       shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
-      # The smallest buffer that reaches a score
+      # The smallest buffer that reaches a score; --memory 8GiB asks the other way round
       shardctl quality --shuffle-files --target 0.9 -d mnist
-      # What a buffer of 8 GiB does
-      shardctl quality --shuffle-files --memory 8GiB --example-bytes 150536 -d imagenet2012
+      # TFDS, Hugging Face, Grain and torch side by side
+      shardctl quality --loaders --batch 256 -d imagenet2012
     """
     from shardctl.core.hosts.host import Host
-    from shardctl.planning.quality.minimum import shortfall
-    from shardctl.planning.quality.quality import quality as measured_quality
-    from shardctl.rendering.text.command_line import as_options
 
     project = project_here(source, reading)
     settings = reading.settings(project)
@@ -128,6 +138,16 @@ def quality(
         if "host" in reading.given():
             raise UsageError("--host I/N says how many hosts there are; give --hosts N without it")
         settings = replace(settings, host=Host(index=0, count=num_hosts))
+    if loaders:
+        asked = {"--target": target, "--memory": memory, "--classes": num_classes}
+        asked |= {"--min-score": min_score, "--example-bytes": example_bytes}
+        asked |= {"--sorted-by-shard": sorted_by_shard or None}
+        _compare_loaders(source, project, spec, settings, out, asked)
+        return
+    from shardctl.planning.quality.minimum import shortfall
+    from shardctl.planning.quality.quality import quality as measured_quality
+    from shardctl.rendering.text.command_line import as_options
+
     if num_classes is None and sorted_by_shard:
         num_classes = 0
     plan = measured_quality(
@@ -145,3 +165,21 @@ def quality(
     if lacking is not None:
         say(f"check: {as_options(lacking)}")
         raise typer.Exit(1)
+
+
+def _compare_loaders(
+    source: DatasetOptions,
+    project: "Project",
+    spec: str | None,
+    settings: "ReadSettings",
+    out: OutputOptions,
+    asked: Mapping[str, object],
+) -> None:
+    from shardctl.planning.quality.loaders.compare import compare_loaders
+
+    for option, value in asked.items():
+        if value is not None:
+            raise UsageError(f"{option} is about one order; leave out --loaders, or {option}")
+    plan = compare_loaders(chosen_dataset(source, project, settings=settings), spec, settings)
+    warn(plan.warnings)
+    _OF_LOADERS.write(out, plan)

@@ -88,6 +88,10 @@ def verify(
     first counted and checked whole, record by record. Without files, tf.data reads index ranges.
     Exits with 1 if anything differs.
 
+    With --loader the installed Grain, PyTorch or Hugging Face Datasets reads, from the first
+    example on. A version that nobody has compared runs 100 random settings besides; if they are
+    equal, its orders are predicted here from then on.
+
     Of MODULE:FUNCTION the dataset that it returns is iterated, the --pass-th time as by --loop, and
     each element is compared with what the pipeline's own maps make of the predicted examples.
 
@@ -205,6 +209,13 @@ def _order(
 
     project = project_here(source, reading)
     dataset, settings = chosen_dataset(source, project), reading.settings(project)
+    if settings.loader != "tfds":
+        from shardctl.files.silence import silent_libraries
+
+        with silent_libraries(), ProgressBars() as bars:
+            from shardctl.loaders.verify import verify_loader
+
+            return verify_loader(dataset, spec, settings, take=take, watch=bars.show)
     planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
     with quiet_tensorflow(), ProgressBars() as bars:
         from shardctl.tfds.verifying.verify import verify_order

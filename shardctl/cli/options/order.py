@@ -13,7 +13,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import setting_in_words, whole_number
-from shardctl.cli.panels import HOSTS, ORDER
+from shardctl.cli.panels import HOSTS, LOADER, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, StageList, Switch, WholeNumber
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
@@ -29,9 +29,12 @@ if TYPE_CHECKING:
 Error = TypeVar("Error", bound=ShardctlError)
 
 
+_PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
+
+
 def _option(setting: Setting) -> Any:
     """Return what Typer is told of the option of a setting."""
-    kind, panel = setting.kind, HOSTS if setting.about == "hosts" else ORDER
+    kind, panel = setting.kind, _PANELS[setting.about]
     text = f"{as_options(setting.help).rstrip('.')} ({setting.stands_for})"
     text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):
@@ -59,9 +62,6 @@ def _type(setting: Setting) -> Any:
     return bool | None if isinstance(setting.kind, Switch) else str | None
 
 
-HOST_BY = _option(SETTING_BY_NAME["host_by"])
-
-
 class OrderOptions:
     """The settings of TFDS's reader and of the pipeline after it, by the fields of `ReadSettings`.
 
@@ -76,15 +76,7 @@ class OrderOptions:
     @staticmethod
     def parameters() -> list[Parameter]:
         """Return the parameters of a command that has these options, one a setting."""
-        return [
-            Parameter(
-                setting.field,
-                Parameter.KEYWORD_ONLY,
-                default=None,
-                annotation=Annotated[_type(setting), _option(setting)],
-            )
-            for setting in SETTINGS
-        ]
+        return [_parameter(setting) for setting in SETTINGS]
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, by the fields of the settings."""
@@ -164,6 +156,45 @@ class OrderOptions:
         return located(error, self._project, "read", self.given())
 
 
+class SharingOptions(OrderOptions):
+    """The settings that decide what each host gets of an evaluation, and who reads."""
+
+    OF_TFDS = ("host_by", "reverse", "file_order", "loader")
+
+    def __init__(self, **values: Any) -> None:
+        super().__init__(among=self.OF_TFDS, **values)
+
+    def taken(self, project: "Project") -> Iterator[str]:
+        """Yield what is left to `read:` of a project, in words, of what counts for who reads."""
+        loader = self.given().get("loader", project.read.get("loader"))
+        self._among = self.OF_TFDS if loader in (None, "tfds") else ("host_by", *_OF_LOADERS)
+        yield from super().taken(project)
+
+    @staticmethod
+    def parameters() -> list[Parameter]:
+        """Return the parameters of a command that has these options, one a setting."""
+        return [_parameter(SETTING_BY_FIELD[field]) for field in ("host_by", *_OF_LOADERS)]
+
+
+# What another loader reads besides hosts, epochs and batches.
+_OF_LOADERS = (
+    "shuffle_seed",
+    "global_seed",
+    "buffer",
+    "buffer_seed",
+    *(setting.field for setting in SETTINGS if setting.about == "loader"),
+)
+
+
+def _parameter(setting: Setting) -> Parameter:
+    return Parameter(
+        setting.field,
+        Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[_type(setting), _option(setting)],
+    )
+
+
 @dataclass(frozen=True, kw_only=True)
 class ResolvedSettings:
     """The settings in force; `sources` says who set a field: "option", "file" or "fallback"."""
@@ -189,6 +220,14 @@ _REPLACES = {
 
 
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
+    loader = str(given.get("loader", "tfds"))
+    if "loader" in given and loader != arguments.get("loader", "tfds"):
+        # What was said of another loader: its version, and what means nothing to this one.
+        other_version = ("loader_version",) if "loader" in arguments else ()
+        for name in tuple(arguments):
+            is_read = name not in other_version and SETTING_BY_FIELD[name].is_read_by(loader)
+            if name not in given and not is_read:
+                del arguments[name]
     for name in given:
         for other in _REPLACES.get(name, ()):
             if other not in given:

@@ -10,6 +10,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike, distinct
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
@@ -298,6 +299,11 @@ class Order:
             batch = self.settings.batch
             batches = "batches" if batch is None else f"batches of {batch}"
             raise UsageError(f"step {step}: the order has {most} {batches}, counted from 0")
+
+    @property
+    def reads_of_epoch(self) -> Reads:
+        """What this host reads in an epoch, in the order of storage."""
+        return self.reads
 
     @property
     def stream_size(self) -> int:

@@ -18,7 +18,8 @@ SettingsDocument = dict[str, Any]
 def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocument:
     """Return every setting by its name, with the defaults that are in force.
 
-    What no part of the pipeline reads is None. Read back it gives the same order.
+    What no part of the pipeline reads is None; who reads is named where it is not TFDS's reader.
+    Read back it gives the same order.
 
     >>> document = settings_in_force(ReadSettings(shuffle_seed=32), ordered=False)
     >>> document["cycle"], document["shuffle_files"], document["reshuffle"], document["buffer"]
@@ -27,7 +28,8 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     document = {}
     for setting in SETTINGS:
         value = setting.value_in_force(settings, ordered=ordered)
-        if value is not None or not setting.is_rare:
+        is_tfds = setting.field == "loader" and settings.loader == "tfds"
+        if not is_tfds and (value is not None or not setting.is_rare):
             document[setting.name] = value
     return document
 

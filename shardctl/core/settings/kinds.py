@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -134,6 +135,30 @@ class Word(SettingKind):
         if value in self.words:
             return None
         return f"choose from {choices(nearest_first(value, self.words))}"
+
+
+class VersionNumber(SettingKind):
+    """A version of a library as pip writes it, "0.2.18" or "2.14.0rc1", without how it was built.
+
+    >>> VersionNumber().take("2.13.0+cpu")
+    '2.13.0'
+    """
+
+    @property
+    def metavar(self) -> str:
+        return "VERSION"
+
+    def typed(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise UsageError("a version in quotes is needed, as in '5.2'")
+        return str(value).partition("+")[0]
+
+    def range_fault(self, value: Any) -> str | None:
+        number = "[0-9]{1,9}"
+        rest = rf"((a|b|rc){number})?(\.post{number})?(\.dev{number})?"
+        if re.fullmatch(rf"{number}(\.{number})*{rest}", value):
+            return None
+        return "a version is numbers with dots, as in 5.2 or 0.2.18"
 
 
 class WhichHost(SettingKind):

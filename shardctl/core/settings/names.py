@@ -15,7 +15,6 @@ SETTING_BY_ALIAS: Mapping[str, Setting] = {
 SHARED_NAMES: Mapping[str, tuple[str, ...]] = {
     "seed": ("shuffle_seed", "buffer_seed", "global_seed"),
     "random_seed": ("shuffle_seed", "buffer_seed", "global_seed"),
-    "shuffle": ("shuffle_files", "buffer"),
     "interleave_sort_fn": ("reverse", "file_order"),
     "experimental_interleave_sort_fn": ("reverse", "file_order"),
 }

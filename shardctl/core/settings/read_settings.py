@@ -10,8 +10,9 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
+from shardctl.core.loaders.loader import LOADERS, LoaderName
 from shardctl.core.nearness import nearest_first
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
@@ -47,6 +48,14 @@ class ReadSettings:
     stages: all that is behind the reader, as tf.data has it, in place of buffer, epochs and batch.
     pass_index: which iteration of the same dataset object, from 0.
     loop: who iterates.
+    loader, loader_version: who reads, and of which version its rule is to be; "tfds" is TFDS's
+        reader on tf.data. What follows is for other loaders.
+    shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
+    workers: `worker_count` of Grain, `num_workers` of PyTorch.
+    drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
+    streaming: `load_dataset(streaming)` of Hugging Face.
+    arrow: whether that reads tables, not rows of a generator.
+    input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
     True
@@ -79,6 +88,14 @@ class ReadSettings:
     stages: Pipeline | None = None
     pass_index: int = 0
     loop: Loop = "python"
+    loader: LoaderName = "tfds"
+    loader_version: str | None = None
+    shuffle: bool | None = None
+    workers: int | None = None
+    drop_shard_remainder: bool = False
+    streaming: bool | None = None
+    arrow: bool | None = None
+    input_shards: int | None = None
 
     def __repr__(self) -> str:
         stated = (
@@ -90,6 +107,7 @@ class ReadSettings:
 
     def __post_init__(self) -> None:
         keep_fields(self, _TAKERS)
+        self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
                 phrase(
@@ -111,6 +129,38 @@ class ReadSettings:
             raise UsageError(phrase("{buffer_seed} and {buffer_reshuffle} need {buffer=N}"))
         if self.stages is not None:
             self._check_stages(self.stages)
+
+    def _check_loader(self) -> None:
+        loader = LOADERS.get(self.loader)
+        if loader is None:
+            beside = [name for name in _OF_LOADERS if getattr(self, name) != _DEFAULTS[name]]
+            if beside:
+                setting = SETTING_BY_FIELD[beside[0]]
+                takers = [name for name in LOADERS if setting.is_read_by(name)]
+                given = Argument(beside[0], getattr(self, beside[0]))
+                only = phrase("{loader=}", loader=Placeholder(" or ".join(takers or LOADERS)))
+                if beside[0] == "shuffle":
+                    raise UsageError(
+                        phrase(
+                            "{}: it could be {shuffle_files} or {buffer}; say which; such a switch "
+                            "is read with {} only",
+                            given,
+                            only,
+                        )
+                    )
+                raise UsageError(phrase("{} is read with {} only", given, only))
+            return
+        for name, default in _DEFAULTS.items():
+            is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
+            if not is_read and getattr(self, name) != default:
+                raise UsageError(
+                    phrase(
+                        "{} means nothing to {}; it takes {}",
+                        Argument(name, getattr(self, name)),
+                        loader.title,
+                        listed([Argument(each) for each in loader.takes], ", "),
+                    )
+                )
 
     def _check_stages(self, stages: Pipeline) -> None:
         from shardctl.core.settings.within_stages import with_known_settings
@@ -168,6 +218,8 @@ class ReadSettings:
     def check_predictable(self, *, ordered: bool) -> None:
         """Refuse settings whose order TensorFlow leaves open, or that TFDS itself refuses.
 
+        What another loader leaves open, its rule refuses.
+
         Sources: TFDS core/reader.py, _read_files and _verify_read_config_for_ordered_dataset.
 
         Raises:
@@ -175,6 +227,8 @@ class ReadSettings:
                 whose file order depends on timing.
             UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
+        if self.loader != "tfds":
+            return
         if ordered:
             self._check_ordered()
         if self.deterministic is False:
@@ -256,6 +310,9 @@ _IN_STAGES = {
     "drop_remainder": "batch(N, drop_remainder=True)",
     "host_by": "shard(N, I)",
 }
+_OF_LOADERS = tuple(
+    setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
+)
 _SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
 _DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
 _LONGEST_SHOWN = 400  # characters of stages, in a repr
@@ -323,6 +380,8 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """
     assumed: dict[str, Any] = {}
+    if settings.loader != "tfds":
+        return settings, assumed  # what a loader leaves open, its rule says
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
             assumed["shuffle_seed"] = 1

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
+from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
     BufferSize,
@@ -18,12 +20,13 @@ from shardctl.core.settings.kinds import (
     SettingKind,
     StageList,
     Switch,
+    VersionNumber,
     WhichHost,
     WholeNumber,
     Word,
 )
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import printable
+from shardctl.core.text import counted, printable
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE, ORDERED_CYCLE, WHOLE_DATASET
 
 InForce = Mapping[str, Any]
@@ -33,14 +36,14 @@ ValueInForce = Callable[[Any, bool], object]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Setting:
-    """A setting of TFDS's reader or of the pipeline behind it.
+    """A setting of TFDS's reader or of the pipeline behind it, or of another loader.
 
     name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
     help: what it is, a sentence for people.
     stands_for: the same in the words of TFDS, tf.data or Keras.
     default: what is in force where nobody sets it, in words, "" where that goes without saying.
     aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
-    about: what it decides, "order" or "hosts".
+    about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
     field: of `ReadSettings`, where it is not the name.
     in_force: its value in a document, of settings and of whether the dataset is ordered; None is
         what no part of the pipeline reads. Without a rule it is the value as it was set.
@@ -55,7 +58,7 @@ class Setting:
     stands_for: str
     default: str = ""
     aliases: tuple[str, ...] = ()
-    about: Literal["order", "hosts"] = "order"
+    about: Literal["order", "hosts", "loader"] = "order"
     field: str = ""
     in_force: ValueInForce | None = None
     said: Callable[[InForce], str] | None = None
@@ -71,8 +74,21 @@ class Setting:
         """Its option on the command line; a switch also has `--no-..`."""
         return f"--{self.name.replace('_', '-')}"
 
+    def is_read_by(self, name: str) -> bool:
+        """Return whether it means anything to the loader of a name.
+
+        >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
+        [True, False]
+        """
+        loader = LOADERS.get(name)
+        if loader is None:
+            return self.about != "loader" or self.field == "loader"
+        return self.field in loader.takes or self.field in ("loader", "loader_version")
+
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
+        if self.field != "loader" and not self.is_read_by(settings.loader):
+            return None
         if self.in_force is not None:
             return self.in_force(settings, ordered)
         value = getattr(settings, self.field)
@@ -104,10 +120,40 @@ def _buffer(in_force: InForce) -> str:
     return _with_seed(f"shuffle buffer {size}", in_force["buffer_seed"])
 
 
+def _buffer_in_force(settings: Any) -> int | None:
+    """Return the size of the buffer; a stream that Hugging Face shuffles has one in any case."""
+    shuffles = settings.loader == "hf" and settings.streaming and settings.shuffle_seed is not None
+    buffer: int | None = settings.buffer
+    return DEFAULT_BUFFER if buffer is None and shuffles else buffer
+
+
 def _batches(in_force: InForce) -> str:
     if not in_force["batch"]:
         return ""
     return f"batches of {in_force['batch']}{', last dropped' * in_force['drop_remainder']}"
+
+
+def _host(in_force: InForce) -> str:
+    if not in_force["host"]:
+        return ""
+    by = in_force["host_by"]
+    return f"host {in_force['host']}" if by is None else f"host {in_force['host']} by {by}"
+
+
+def _either(switch: object, yes: str, no: str) -> str:
+    return "" if switch is None else yes if switch else no
+
+
+def _loader(in_force: InForce) -> str:
+    loader = LOADERS.get(in_force.get("loader", ""))
+    if loader is None:
+        return ""
+    version = in_force.get("loader_version")
+    if version is None:
+        return loader.title
+    if loader.title.lower() == loader.library:
+        return f"{loader.title} {version}"
+    return f"{loader.title} ({loader.library} {version})"
 
 
 def _stages(document: object) -> str:
@@ -133,7 +179,7 @@ SETTINGS: tuple[Setting, ...] = (
         aliases=("interleave_cycle_length", "cycle_length"),
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
         in_force=lambda settings, ordered: settings.cycle_length(ordered=ordered),
-        said=lambda in_force: f"cycle {in_force['cycle']}",
+        said=lambda in_force: "" if in_force["cycle"] is None else f"cycle {in_force['cycle']}",
     ),
     Setting(
         name="cpus",
@@ -149,7 +195,7 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="ReadConfig.interleave_block_length",
         default=f"{DEFAULT_BLOCK}",
         aliases=("interleave_block_length", "block_length"),
-        said=lambda in_force: f"block {in_force['block']}",
+        said=lambda in_force: "" if in_force["block"] is None else f"block {in_force['block']}",
     ),
     Setting(
         name="shuffle_files",
@@ -166,6 +212,13 @@ SETTINGS: tuple[Setting, ...] = (
         help=phrase("Seed of that shuffle; implies {shuffle_files=True}."),
         stands_for="ReadConfig.shuffle_seed",
         in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
+        # With the files, where these are what it shuffles.
+        said=lambda in_force: (
+            f"seed {in_force['shuffle_seed']}"
+            if in_force.get("loader") and in_force["shuffle_seed"] is not None
+            else ""
+        ),
+        place=2,
     ),
     Setting(
         name="reshuffle",
@@ -189,6 +242,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Shuffle in a buffer of N examples, -2 for all.",
         stands_for="ds.shuffle(buffer_size)",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
+        in_force=lambda s, ordered: _buffer_in_force(s),
         said=_buffer,
         place=5,
     ),
@@ -226,7 +280,9 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="ds.repeat",
         default="1",
         aliases=("num_epochs", "repeat"),
-        said=lambda in_force: f"{in_force['epochs']} epochs" if in_force["epochs"] > 1 else "",
+        said=lambda in_force: (
+            f"{in_force['epochs']} epochs" if (in_force["epochs"] or 1) > 1 else ""
+        ),
         place=7,
     ),
     Setting(
@@ -260,9 +316,7 @@ SETTINGS: tuple[Setting, ...] = (
         help="Host I of N, from 0.",
         stands_for="input_pipeline_id of num_input_pipelines",
         about="hosts",
-        said=lambda in_force: (
-            f"host {in_force['host']} by {in_force['host_by']}" if in_force["host"] else ""
-        ),
+        said=_host,
         place=4,
     ),
     Setting(
@@ -314,8 +368,99 @@ SETTINGS: tuple[Setting, ...] = (
         help="Who iterates; Keras takes two iterators an epoch.",
         stands_for="keras.Model.fit",
         default="python",
-        said=lambda in_force: "Keras fit" if in_force["loop"] != "python" else "",
+        said=lambda in_force: "Keras fit" if in_force["loop"] not in ("python", None) else "",
         place=10,
+    ),
+    Setting(
+        name="loader",
+        kind=Word(words=LOADER_NAMES),
+        help="Who reads.",
+        stands_for="tf.data, Grain, PyTorch, Hugging Face",
+        default="tfds",
+        about="loader",
+        said=_loader,
+        place=-1,
+        is_rare=True,
+    ),
+    Setting(
+        name="loader_version",
+        kind=VersionNumber(),
+        help="Version of the loader's library.",
+        stands_for="pip show",
+        default="the installed one",
+        about="loader",
+        is_rare=True,
+    ),
+    Setting(
+        name="shuffle",
+        kind=Switch(),
+        help=phrase("Shuffle, with {global_seed=N}."),
+        stands_for="DataLoader(shuffle)",
+        about="loader",
+        said=lambda in_force: _either(in_force.get("shuffle"), "shuffled", "not shuffled"),
+        place=1,
+        is_rare=True,
+    ),
+    Setting(
+        name="workers",
+        kind=WholeNumber(least=0),
+        help="Worker processes of the loader.",
+        stands_for="worker_count of Grain, num_workers of PyTorch",
+        default="0",
+        about="loader",
+        in_force=lambda s, ordered: s.workers or 0,
+        said=lambda in_force: (
+            counted(in_force["workers"], "worker") if in_force.get("workers") else ""
+        ),
+        place=7,
+        is_rare=True,
+    ),
+    Setting(
+        name="drop_shard_remainder",
+        kind=Switch(),
+        help="Leave out what hosts cannot share evenly.",
+        stands_for="ShardOptions(drop_remainder) of Grain, drop_last of DistributedSampler",
+        about="loader",
+        said=lambda in_force: (
+            "what hosts cannot share dropped" if in_force.get("drop_shard_remainder") else ""
+        ),
+        place=4,
+        is_rare=True,
+    ),
+    Setting(
+        name="streaming",
+        kind=Switch(),
+        help="Read shard by shard instead of by index.",
+        stands_for="load_dataset(streaming)",
+        about="loader",
+        in_force=lambda s, ordered: s.streaming if s.buffer is None else True,
+        said=lambda in_force: _either(in_force.get("streaming"), "streamed", "read by index"),
+        place=1,
+        is_rare=True,
+    ),
+    Setting(
+        name="arrow",
+        kind=Switch(),
+        help="Stream tables, not rows of a generator.",
+        stands_for="to_iterable_dataset, not from_generator",
+        about="loader",
+        said=lambda in_force: _either(in_force.get("arrow"), "as tables", "as rows of a generator"),
+        place=1,
+        is_rare=True,
+    ),
+    Setting(
+        name="input_shards",
+        kind=WholeNumber(least=1),
+        help="Shards that fill the buffer in turn.",
+        stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
+        about="loader",
+        said=lambda in_force: (
+            f"from {counted(in_force['input_shards'], 'shard')} in turn"
+            if in_force.get("input_shards")
+            else ""
+        ),
+        place=5,
+        is_rare=True,
     ),
 )
 

@@ -11,11 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from shardctl.core.shuffle.philox import philox_samples
 from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.shuffle.window import UNKNOWN, Offsets, ShuffleWindow
+from shardctl.core.shuffle.window import (
+    DEFAULT_CHUNK_SIZE,
+    UNKNOWN,
+    Offsets,
+    ShuffleWindow,
+    replayed,
+)
 from shardctl.errors import UsageError
-
-# The arrays of a chunk of 32,768 steps take 256 KiB each and stay in cache.
-DEFAULT_CHUNK_SIZE = 1 << 15
 
 # An element stays in a buffer of B for k B steps with probability exp(-k), so that among 100,000
 # elements one is older than 20 B once in 5,000 times.
@@ -140,14 +143,15 @@ class ShuffleReplay:
 
     def _segments(self, wanted: Positions) -> Iterator[slice]:
         """Yield runs of positions, cut where a new start is cheaper than reading on."""
-        reach = LOOKBACK_BUFFERS * self._buffer_size + DEFAULT_CHUNK_SIZE
+        reach = LOOKBACK_BUFFERS * self.num_buffered + DEFAULT_CHUNK_SIZE
         cuts = [0, *(np.flatnonzero(np.diff(wanted) > reach) + 1).tolist(), len(wanted)]
         for first, last in pairwise(cuts):
             if first < last:
                 yield slice(first, last)
 
     @property
-    def _buffer_size(self) -> int:
+    def num_buffered(self) -> int:
+        """Number of elements in the full buffer: no more than there are."""
         return min(self.buffer_size, self.num_elements)
 
     def _chunks(self, start: int, stop: int, chunk_size: int) -> Iterator[Positions]:
@@ -155,34 +159,34 @@ class ShuffleReplay:
             return
         window = self._at(start)
         for chunk_start in range(start, stop, chunk_size):
-            taken = window.advance(self._offsets(chunk_start, min(stop, chunk_start + chunk_size)))
+            taken = window.advance(self.offsets(chunk_start, min(stop, chunk_start + chunk_size)))
             yield taken.astype(np.int64, copy=False)
 
     def _at(self, start: int) -> ShuffleWindow:
         """Return the buffer before step `start`, from as few earlier steps as determine it."""
-        lookback = LOOKBACK_BUFFERS * self._buffer_size
+        lookback = LOOKBACK_BUFFERS * self.num_buffered
         while True:
             begin = max(0, start - lookback)
-            window = ShuffleWindow(self.num_elements, self._buffer_size, begin)
+            window = ShuffleWindow(self.num_elements, self.num_buffered, begin)
             for chunk_start in range(begin, start, DEFAULT_CHUNK_SIZE):
                 chunk_stop = min(start, chunk_start + DEFAULT_CHUNK_SIZE)
-                window.advance(self._offsets(chunk_start, chunk_stop))
+                window.advance(self.offsets(chunk_start, chunk_stop))
             if UNKNOWN not in window.contents():
                 return window
             lookback *= 2
 
-    def _offsets(self, start: int, stop: int) -> Offsets:
+    def offsets(self, start: int, stop: int) -> Offsets:
         """Return r_t mod min(B, n - t) for the steps [start, stop)."""
         samples: Offsets
         samples = philox_samples(self.seeds.seed, self.seeds.seed2, start, stop - start)
         # A sample has 32 bits, which a larger buffer's size does not fit.
-        if self._buffer_size >= 1 << 32:
+        if self.num_buffered >= 1 << 32:
             samples = samples.astype(np.uint64)
         # Steps whose buffer is full; in the rest it shrinks by one a step.
-        num_full = min(max(0, self.num_elements - self._buffer_size + 1 - start), len(samples))
+        num_full = min(max(0, self.num_elements - self.num_buffered + 1 - start), len(samples))
         full, rest = samples[:num_full], samples[num_full:]
         # NumPy divides by one number with vector instructions, but takes no remainders so.
-        size = samples.dtype.type(self._buffer_size)
+        size = samples.dtype.type(self.num_buffered)
         full -= full // size * size
         rest %= np.arange(
             self.num_elements - start - num_full, self.num_elements - stop, -1
@@ -199,9 +203,5 @@ def shuffle_permutation(
     [0, 2, 3, 4, 5, 7, 6, 1]
     """
     replay = ShuffleReplay(num_elements=num_elements, buffer_size=buffer_size, seeds=seeds)
-    order = np.empty(num_elements, np.int64)
-    start = 0
-    for chunk in replay.chunks():
-        order[start : start + len(chunk)] = chunk
-        start += len(chunk)
-    return order
+    order = replayed(num_elements, replay.num_buffered, replay.offsets)
+    return order.astype(np.int64, copy=False)

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.shuffle.buffer import DEFAULT_CHUNK_SIZE, ShuffleReplay
-from shardctl.core.shuffle.window import check_buffer
+from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.shuffle.window import DEFAULT_CHUNK_SIZE, check_buffer
 
 # An element stays longer than k buffers in a buffer with probability exp(-k): with 4, one in 55 is
 # looked up by itself.

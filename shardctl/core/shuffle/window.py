@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,9 @@ from shardctl.errors import UsageError
 
 # Marks inputs that were moved before a window was opened.
 UNKNOWN = -1
+
+# The arrays of a chunk of 32,768 steps take 256 KiB each and stay in cache.
+DEFAULT_CHUNK_SIZE = 1 << 15
 
 MAX_BUFFER = 1 << 27  # examples of a buffer that is replayed
 _BYTES = 90  # of memory an example: the window, and the codes of what was read of late
@@ -75,6 +80,25 @@ class ShuffleWindow:
             known = self._position + len(self._contents)
             unmoved = np.arange(known, self._position + size, dtype=self._contents.dtype)
             self._contents = np.concatenate((self._contents, unmoved))
+
+
+def replayed(
+    num_elements: int, buffer_size: int, offsets: Callable[[int, int], Offsets]
+) -> Contents:
+    """Return what all steps hand out, shape (num_elements,), of as many bytes as they need.
+
+    `offsets(start, stop)` returns how far from its own place each of those steps takes one. With a
+    buffer of all elements these are the swaps of Fisher and Yates, from the front.
+
+    >>> replayed(4, 4, lambda start, stop: np.array([2, 0, 1, 0], np.uint32)[start:stop]).tolist()
+    [2, 1, 3, 0]
+    """
+    window = ShuffleWindow(num_elements, buffer_size, 0)
+    order = np.empty(num_elements, window.contents().dtype)
+    for start in range(0, num_elements, DEFAULT_CHUNK_SIZE):
+        stop = min(num_elements, start + DEFAULT_CHUNK_SIZE)
+        order[start:stop] = window.advance(offsets(start, stop))
+    return order
 
 
 def _swap(

@@ -114,6 +114,13 @@ def _check_kind(document: Mapping[str, object]) -> None:
             f"format_version {fields.shown(document.get('format_version'))}: "
             f"this shardctl reads plans of version {PLAN_VERSION}"
         )
+    pipeline = document.get("pipeline")
+    loader = pipeline.get("loader") if isinstance(pipeline, Mapping) else None
+    if loader is not None:
+        raise DatasetError(
+            f"this plan is for the loader {fields.shown(loader)}: it says where that goes on, and "
+            "TFDS's reader does not read it; resume with --format python writes the code that does"
+        )
     missing = [key for key in _REQUIRED if key not in document]
     if missing:
         raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")

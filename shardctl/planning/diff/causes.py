@@ -12,8 +12,10 @@ from shardctl.core.dataset.folder_order import folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order
 from shardctl.core.dataset.identity import DatasetHead, differences
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.document import settings_of_document
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.snapshot.pinned_layout import PinnedSplit
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import UsageError
@@ -60,7 +62,8 @@ class Cause:
 
     For shards `name` is the split, `change` what became of them, and `shards` which they are. For
     folders it is the split too, and `words` say how their order changed; where nothing tells if it
-    did, the cause is not `certain`. A stage has its place and its texts in `stage`.
+    did, the cause is not `certain`. A stage has its place and its texts in `stage`. For the version
+    of a loader `words` say what changed in between, where that is known.
     """
 
     kind: CauseKind
@@ -145,14 +148,36 @@ def _of_reader(pipeline: Mapping[str, object]) -> dict[str, object]:
 def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object]) -> Iterator[Cause]:
     """Yield the settings that differ; one that a file does not have is None.
 
+    Where other loaders read, it is that, and what means something to both of them.
+
     >>> [str(c.name) for c in setting_causes({"cycle": 16, "block": 1}, {"cycle": 4, "block": 1})]
     ['cycle']
     """
-    for name in dict.fromkeys((*expected, *actual)):
+    loaders = [str(side.get("loader") or "tfds") for side in (expected, actual)]
+    names = dict.fromkeys((*expected, *actual))
+    if loaders[0] != loaders[1]:
+        yield Cause(kind="setting", name="loader", expected=loaders[0], actual=loaders[1])
+        of_both = [s.name for s in SETTINGS if all(s.is_read_by(loader) for loader in loaders)]
+        names = {name: None for name in names if name in of_both and name != "loader"}
+    for name in names:
         if expected.get(name) != actual.get(name):
+            words = _what_changed(expected, actual) if name == "loader_version" else ""
             yield Cause(
-                kind="setting", name=name, expected=expected.get(name), actual=actual.get(name)
+                kind="setting",
+                name=name,
+                expected=expected.get(name),
+                actual=actual.get(name),
+                words=words,
             )
+
+
+def _what_changed(expected: Mapping[str, object], actual: Mapping[str, object]) -> str:
+    """Return what another version of a loader's library made of the order, in words."""
+    loader = LOADERS.get(str(actual.get("loader")))
+    old, new = expected.get("loader_version"), actual.get("loader_version")
+    if loader is None or old is None or new is None:
+        return ""
+    return loader.changed_between(str(old), str(new), actual)
 
 
 def dataset_causes(

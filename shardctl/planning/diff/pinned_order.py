@@ -9,6 +9,8 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.provided import provided
 from shardctl.core.settings.arguments import settings_from_document
 from shardctl.core.settings.document import as_keys
 from shardctl.core.settings.read_settings import ReadSettings
@@ -95,9 +97,13 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
 
     A cycle length that was the default of its dataset stays the default: it changes where the
     dataset has become an ordered one. A list of files that is pinned as a hash is left out, so that
-    it has to be given again.
+    it has to be given again; so is the version of a loader whose library is installed, since that
+    one reads now.
     """
     document = dict(pinned.pipeline)
+    loader = LOADERS.get(str(document.get("loader")))
+    if loader is not None and provided("installed_version")(loader.library) is not None:
+        document.pop("loader_version", None)
     if isinstance(document.get("file_order"), str):
         del document["file_order"]
     default = ReadSettings().cycle_length(ordered=pinned.ordered)

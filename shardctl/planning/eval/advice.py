@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import counted
 from shardctl.planning.eval.cures import Cure, cures
-from shardctl.planning.eval.eval import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.loaders import LoaderEvaluation
+from shardctl.planning.hosts.loaders import call_of_hosts
 
 
 def advice(evaluation: Evaluation) -> tuple[str, ...]:
@@ -33,6 +37,9 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         share = evaluation.num_lost / evaluation.total
         verb = "is" if evaluation.num_lost == 1 else "are"
         yield f"{evaluation.num_lost:,} of {evaluation.total:,} examples {verb} lost ({share:.3%})"
+    if isinstance(evaluation, LoaderEvaluation):
+        yield from _of_loader(evaluation)
+        return
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
     if remainder == "ragged":
         yield from _ragged_advice(evaluation)
@@ -47,6 +54,37 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         yield "every batch is full and every host makes the same number of steps"
         return
     yield f"{call_of(evaluation)} makes the padded batches and their masks"
+
+
+def _of_loader(evaluation: LoaderEvaluation) -> Iterator[str]:
+    """Yield what another loader's shares repeat and leave out, and what cures it."""
+    settings = evaluation.settings
+    loader, call = LOADERS[settings.loader], call_of_hosts(settings)
+    takes_drop = "drop_shard_remainder" in loader.takes
+    if evaluation.num_repeated:
+        again = counted(evaluation.num_repeated, "example")
+        yield (
+            f"{call} hands out {again} again, so that every host has as many: a metric counts "
+            f"them twice; gather the predictions and keep the first {evaluation.total:,}"
+        )
+    if evaluation.num_left_out:
+        if takes_drop and settings.drop_shard_remainder:
+            yield phrase(
+                "{} leaves out what its hosts cannot share evenly; leave out "
+                "{drop_shard_remainder=True}",
+                call,
+            )
+        else:
+            yield f"{call} leaves out what is over where it shares; take hosts that divide"
+    hang = evaluation.hang(evaluation.remainder)
+    if hang is not None:
+        least = int(evaluation.num_steps(evaluation.remainder).min())
+        yield f"cure: end every host after {_steps(least)}, or pad until all have made as many"
+    shapes = evaluation.distinct_shapes("ragged")
+    if evaluation.remainder == "ragged" and shapes > 1:
+        yield f"batches have {shapes:,} sizes, each of which a compiler makes a program of"
+    if hang is None and not evaluation.num_lost and not evaluation.num_repeated:
+        yield "every example is seen once, and every host makes the same number of steps"
 
 
 def call_of(evaluation: Evaluation) -> str:

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.planning.eval.eval import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 
 Change = Literal["batch", "hosts", "padding"]
@@ -57,6 +57,8 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
     """
     if evaluation.hang(evaluation.remainder) is None and not evaluation.num_lost:
         return ()
+    if evaluation.settings.loader != "tfds":
+        return ()  # of even shares; what else a loader does is not tried
     found = (_batch_cure(evaluation), _hosts_cure(evaluation), _padding_cure(evaluation))
     return tuple(
         sorted(

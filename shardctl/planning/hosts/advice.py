@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION, Comparison
 from shardctl.planning.hosts.strategy import Load, Strategy
 
@@ -15,8 +17,10 @@ def reason(comparison: Comparison) -> str:
     """Return in a sentence why the recommended strategy is, against those it is better than."""
     best = comparison.recommended
     if best is None:
+        if comparison.strategies[0].name not in HOST_MODES:
+            return "there are no examples"
         return "TFDS reads none of them: there are fewer examples than hosts"
-    if comparison.num_hosts == 1:
+    if comparison.num_hosts == 1 and len(comparison.strategies) > 1:
         return "one host reads the same under each"
     said = [_merits(best)]
     said += [
@@ -61,6 +65,9 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     if num_hosts == 1 or not count:
         return
     best = comparison.recommended
+    if settings.loader != "tfds":
+        yield from of_loader(comparison, settings)
+        return
     shards = " or ".join(f"{number:,}" for number in comparison.even_shard_counts)
     if count % num_hosts:
         files = "1 file does" if count == 1 else f"{count:,} files do"
@@ -94,6 +101,39 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         )
 
 
+def of_loader(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
+    """Yield what to know of the way in which another loader shares the examples."""
+    (own,) = comparison.strategies
+    takes = LOADERS[settings.loader].takes
+    drops = "drop_shard_remainder" in takes and not settings.drop_shard_remainder
+    if comparison.num_repeated:
+        yield phrase(
+            "{} hands out {} again in each epoch, so that every host has as many{}",
+            own.name,
+            counted(comparison.num_repeated, "example"),
+            phrase("; {drop_shard_remainder=True} leaves out what is over") if drops else "",
+        )
+    if comparison.num_left_out:
+        is_one = comparison.num_left_out == 1
+        yield phrase(
+            "{} {} handed out by no host in an epoch",
+            counted(comparison.num_left_out, "example"),
+            "is" if is_one else "are",
+        )
+    load = own.num_batches
+    if load is not None and load.min != load.max:
+        yield phrase(
+            "hosts make {:,} to {:,} batches, so a collective hangs at step {:,}; take({}){} gives "
+            "every host {:,}",
+            load.min,
+            load.max,
+            load.min,
+            load.min,
+            phrase(" or {drop_shard_remainder=True}") if drops else "",
+            load.min,
+        )
+
+
 def _dropping_cures(strategy: Strategy, settings: ReadSettings) -> bool:
     if settings.drop_remainder or settings.batch is None:
         return False
@@ -104,7 +144,7 @@ def _dropping_cures(strategy: Strategy, settings: ReadSettings) -> bool:
 
 def problems(
     comparison: Comparison,
-    strategy: HostBy = DEFAULT_HOST_MODE,
+    strategy: str = DEFAULT_HOST_MODE,
     max_amplification: float = MAX_AMPLIFICATION,
 ) -> tuple[str, ...]:
     """Return what a check finds wrong with a strategy, each in a line.

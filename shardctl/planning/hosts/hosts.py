@@ -19,10 +19,12 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
+from shardctl.planning.hosts.loaders import call_of_hosts, shares_of
 from shardctl.planning.hosts.stages import shared_reader
-from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.hosts.strategy import Strategy, strategy_of, strategy_of_loader
+from shardctl.planning.loader_version import loader_version
 from shardctl.planning.open_splits import refuse_open_hosts
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.order import as_read_by, resolved_spec
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -34,13 +36,17 @@ MAX_NUM_HOSTS = 1_000_000
 class Comparison:
     """The strategies for one number of hosts.
 
-    `num_file_instructions` is how many files, or parts of files, there are to share.
+    `num_file_instructions` is how many files, or parts of files, there are to share. Of a loader
+    there is one strategy, its own; `num_repeated` examples are handed out again as its padding, and
+    `num_left_out` by no host.
     """
 
     num_hosts: int
     num_examples: int
     num_file_instructions: int
     strategies: tuple[Strategy, ...]
+    num_repeated: int = 0
+    num_left_out: int = 0
 
     @checked
     def strategy(self, name: str) -> Strategy:
@@ -68,6 +74,8 @@ class Comparison:
     @property
     def even_shard_counts(self) -> tuple[int, ...]:
         """Numbers of shards next to the present one that the hosts divide without a remainder."""
+        if self.strategies[0].name not in HOST_MODES:
+            return ()  # examples are shared, whatever file they lie in
         below = self.num_file_instructions // self.num_hosts * self.num_hosts
         if below and below == self.num_file_instructions:
             return (below,)
@@ -102,6 +110,13 @@ class HostsPlan(Tabular):
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...] = ()
 
+    @property
+    def judged(self) -> str:
+        """The strategy that the settings choose: that of `host_by`, or the one of a loader."""
+        if self.settings.loader == "tfds":
+            return self.settings.host_by
+        return call_of_hosts(self.settings)
+
     def __repr__(self) -> str:
         told = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
         return in_short(self, f"{self.dataset.title} {self.spec}", choices(told, 4))
@@ -122,7 +137,7 @@ def hosts(
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: of these the file order, the file shuffle, the epochs and the batches count;
             batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages of
-            one reader count behind the share of each host.
+            one reader count behind the share of each host. Another loader shares its own way.
         hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
 
     Returns:
@@ -150,6 +165,11 @@ def hosts_of(
     modes: Sequence[HostMode] | None = None,
 ) -> HostsPlan:
     """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`."""
+    if settings.loader != "tfds":
+        version = loader_version(settings)
+        settings = replace(settings, host=None, loader_version=version.version)
+        kept = as_read_by(resolved, settings)
+        resolved = replace(kept, warnings=(*kept.warnings, *version.warnings))
     modes = tuple(HOST_MODES.values()) if modes is None else modes
     dataset = resolved.dataset
     counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)
@@ -158,6 +178,15 @@ def hosts_of(
             raise UsageError(
                 phrase("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
             )
+    keep = isinstance(num_hosts, int)  # as which every whole number is kept
+    if settings.loader != "tfds":
+        return HostsPlan(
+            dataset=dataset,
+            spec=resolved.spec,
+            settings=settings,
+            comparisons=tuple(_of_loader(resolved, n, settings, keep_columns=keep) for n in counts),
+            warnings=resolved.warnings,
+        )
     reads = sorted_rows(
         reads_of(dataset, resolved.ranges),
         reverse=settings.reverse,
@@ -171,7 +200,6 @@ def hosts_of(
                 epochs=settings.epochs,
             )
         )
-    keep = isinstance(num_hosts, int)  # as which every whole number is kept
     # A host, or a row that is cut for one, takes about a microsecond.
     progress = Progress(
         None,
@@ -189,6 +217,23 @@ def hosts_of(
             for count in progress.over(counts, lambda count: count + len(reads))
         ),
         warnings=resolved.warnings,
+    )
+
+
+def _of_loader(
+    resolved: Resolved, num_hosts: int, settings: ReadSettings, *, keep_columns: bool
+) -> Comparison:
+    shares = shares_of(resolved, settings, num_hosts)
+    strategy = strategy_of_loader(shares, call_of_hosts(settings))
+    if not keep_columns:
+        strategy = replace(strategy, columns=None, batches=None)
+    return Comparison(
+        num_hosts=num_hosts,
+        num_examples=shares.reads.num_examples,
+        num_file_instructions=len(shares.reads),
+        strategies=(strategy,),
+        num_repeated=shares.num_repeated,
+        num_left_out=shares.num_left_out,
     )
 
 

@@ -12,6 +12,7 @@ from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, in_short
+from shardctl.planning.hosts.loaders import Shares
 from shardctl.planning.hosts.stages import steps_of
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
@@ -106,6 +107,25 @@ def strategy_of(
         refusal=refusal(mode, columns.num_examples, len(reads)),
         columns=columns,
         batches=num_batches,
+    )
+
+
+def strategy_of_loader(shares: Shares, name: str) -> Strategy:
+    """Return what the shares of a loader's hosts come to."""
+    columns, total = shares.columns, shares.reads.num_examples
+    return Strategy(
+        name=name,
+        num_examples=_load(columns.num_examples),
+        num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
+        num_files=_load(columns.num_files),
+        num_batches=None if shares.batches is None else _load(shares.batches),
+        read_amplification=_sum(columns.num_read) / total if total else None,
+        shared_files=columns.num_shared_files,
+        idle_hosts=int((columns.num_examples == 0).sum()),
+        same_permutation=None,
+        refusal=None if total else "there are no examples",
+        columns=columns,
+        batches=shares.batches,
     )
 
 

@@ -14,6 +14,7 @@ from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -23,6 +24,7 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
+    from shardctl.core.order.loader_order import LoaderOrder
     from shardctl.planning.hosts.hosts import HostsPlan
     from shardctl.planning.hosts.strategy import Strategy
 
@@ -122,8 +124,39 @@ class LintContext:
         return tuple(read for read in self.reads if read.evaluates and read.num_examples)
 
     @property
+    def loader(self) -> LoaderName:
+        """Who reads: "tfds" is TFDS's reader on tf.data."""
+        return self.settings.loader
+
+    def loader_order(self, read: Read) -> LoaderOrder | ShardctlError:
+        """Return the order in which another loader reads a spec, of the host that is looked at.
+
+        An error in its place is why there is none: the loader leaves it open, or refuses it.
+        """
+        found = self._loader_orders.get(read.spec)
+        if found is None:
+            from shardctl.core.order.loader_order import LoaderOrder  # NumPy
+            from shardctl.planning.order import order_of
+
+            host = self.host if self.num_hosts > 1 else self.settings.host
+            try:
+                planned = order_of(read.resolved, replace(self.settings, host=host))
+                assert isinstance(planned.order, LoaderOrder)
+                found = planned.order
+            except ShardctlError as error:
+                found = error
+            self._loader_orders[read.spec] = found
+        return found
+
+    @cached_property
+    def _loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
+        return {}
+
+    @property
     def reads_data_source(self) -> bool:
         """Whether `as_data_source` reads; of array_record files nothing else does."""
+        if self.loader != "tfds":
+            return False
         if self.usage.as_data_source is None:
             return self.dataset.file_format == "array_record"
         return self.usage.as_data_source
@@ -339,10 +372,7 @@ class LintContext:
                     raise
                 # Stages of an open count: what the hosts read is known all the same.
                 plans[read.spec] = shared(read, replace(self.settings, stages=None))
-        return {
-            spec: plan.comparisons[0].strategy(self.settings.host_by)
-            for spec, plan in plans.items()
-        }
+        return {spec: plan.comparisons[0].strategy(plan.judged) for spec, plan in plans.items()}
 
     def shares(self, read: Read) -> Strategy:
         """Return what each host gets of a spec."""

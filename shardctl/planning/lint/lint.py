@@ -130,6 +130,8 @@ def lint(
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
+    if context.loader != "tfds":
+        rules = tuple(rule for rule in rules if context.loader in rule.loaders)
     findings = sorted(
         _findings(rules, context),
         key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
@@ -167,7 +169,7 @@ def _is_evaluation(resolved: Resolved) -> bool:
 
 def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
     for rule in rules:
-        if context.reads_data_source and not rule.for_data_source:
+        if not _counts(rule, context):
             continue
         for found in rule.check(context):
             yield Finding(
@@ -181,6 +183,13 @@ def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
                     dict.fromkeys((*found.settings, *(["stages"] * context.writes_stages)))
                 ),
             )
+
+
+def _counts(rule: Rule, context: LintContext) -> bool:
+    """Whether a rule is about who reads; the reader of `as_data_source` is a sampler's affair."""
+    if context.loader != "tfds":
+        return context.loader in rule.loaders
+    return "tfds" in rule.loaders and (rule.for_data_source or not context.reads_data_source)
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:

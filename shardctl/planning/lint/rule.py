@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.text import in_short
 from shardctl.planning.lint.context import LintContext
 
 Severity = Literal["error", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
 DEFAULT_FAIL_ON: Severity = "notice"  # which is any finding
+TFDS_ALONE: tuple[LoaderName, ...] = ("tfds",)
+EVERY_LOADER: tuple[LoaderName, ...] = get_args(LoaderName)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +55,7 @@ class Rule:
 
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
+    loaders: who reads where it counts, by the names of `ReadSettings.loader`.
     """
 
     code: str
@@ -61,6 +65,7 @@ class Rule:
     story: Story
     check: Check
     for_data_source: bool = False
+    loaders: tuple[LoaderName, ...] = TFDS_ALONE
 
     def __repr__(self) -> str:
         return in_short(self, self.code, self.name)
@@ -83,6 +88,7 @@ def rule(
     *,
     story: Story,
     for_data_source: bool = False,
+    loaders: tuple[LoaderName, ...] = TFDS_ALONE,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""
 
@@ -95,6 +101,7 @@ def rule(
             story=story,
             check=check,
             for_data_source=for_data_source,
+            loaders=loaders,
         )
 
     return made

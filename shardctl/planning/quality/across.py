@@ -13,6 +13,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
 from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.quality.metrics import batch_coverage
 from shardctl.planning.quality.sample import (
@@ -77,10 +78,13 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
     settings, epoch, unit = question.settings, 1, "epoch"
     second = order
     if order.num_examples < 2 * order.epoch_size if settings.stages else settings.epochs == 1:
+        following: dict[str, int] = {"pass_index": settings.pass_index + 1}
         epoch, unit = 0, "pass"
+        if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
+            following, epoch, unit = {"epochs": 2}, 1, "epoch"  # a second one is all there is
         try:
-            second = question.order(replace(settings, pass_index=settings.pass_index + 1))
-            again = sample_epoch(second, window=question.window)
+            second = question.order(replace(settings, **following))  # type: ignore[arg-type]
+            again = sample_epoch(second, epoch=epoch, window=question.window)
         except UnpredictableOrderError:
             return None
     else:
@@ -176,7 +180,7 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
     codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
-    storages = [StorageOrder([order.reads], order.codes) for order in orders]
+    storages = [StorageOrder([order.reads_of_epoch], order.codes) for order in orders]
     together = StorageOrder([order.reads for order in orders], orders[0].codes)
     pairs = list(combinations(range(count), 2))
     places = [_own_places(storage, drawn) for storage, drawn in zip(storages, codes, strict=True)]
@@ -186,8 +190,19 @@ def across_hosts(question: Question) -> AcrossHosts | None:
         correlation=sum(_correlation(places[a], places[b]) for a, b in pairs) / len(pairs),
         spread=1 / math.sqrt(num_windows * window * len(pairs)),
         coverage=_joint_coverage(together, np.concatenate(codes, axis=1)),
-        shared=0.0 if settings.host_mode.reads_all else _shared(storages, together),
+        shared=_shared_by_loader(orders, host.count)
+        if settings.loader != "tfds"
+        else 0.0
+        if settings.host_mode.reads_all
+        else _shared(storages, together),
     )
+
+
+def _shared_by_loader(orders: Sequence[Order], num_hosts: int) -> float:
+    """Return what a loader hands out again to make its hosts even, where all are compared."""
+    total = orders[0].reads.num_examples
+    handed_out = sum(order.epoch_size for order in orders)
+    return max(0.0, (handed_out - total) / total) if len(orders) == num_hosts else 0.0
 
 
 def _own_places(storage: StorageOrder, codes: Int64s) -> Floats:

@@ -77,6 +77,8 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
         said += f": a uniform permutation of so few examples may score {least:.4f}"
     else:
         said += f" is not {minimum}"
+    if plan.order.settings.loader != "tfds":
+        return said
     cures = [choice for choice in plan.alternatives[1:] if _is_cure(choice, minimum)]
     cheapest = min(cures, key=lambda choice: choice.buffer or 0, default=None)
     table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"

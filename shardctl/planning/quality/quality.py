@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import DatasetLike, as_dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, listed, phrase
@@ -18,10 +19,11 @@ from shardctl.core.settings.read_settings import (
     as_settings,
     with_stand_in_seeds,
 )
+from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
-from shardctl.errors import UsageError
-from shardctl.planning.order import plan_order
+from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.quality.across import (
     AcrossEpochs,
     AcrossHosts,
@@ -48,6 +50,7 @@ from shardctl.planning.quality.what_if import (
     Question,
     alternatives,
     buffer_for_target,
+    refuse_stages,
 )
 
 DEFAULT_WINDOW = 256
@@ -159,7 +162,14 @@ def quality(
     1.0 as good as uniform {'buffer_seed': 2}
     """
     dataset = as_dataset(dataset)
-    settings, assumed = _with_stand_ins(as_settings(settings))
+    settings = as_settings(settings)
+    if target is not None:
+        refuse_stages(settings, "target")
+    if memory is not None:
+        refuse_stages(settings, "memory")
+    settings, assumed = _with_stand_ins(settings)
+    if settings.loader != "tfds":
+        settings, assumed = _with_seed_of_loader(dataset, spec, settings)
     planned = plan_order(dataset, spec, settings)
     order = planned.order
     num_examples = epoch_length(order)
@@ -210,7 +220,7 @@ def quality(
             buffer_drawn=sample.buffer_drawn,
         ),
         question=question,
-        warnings=(*planned.resolved.warnings, *_notes(assumed, order)),
+        warnings=(*_warnings(planned), *_notes(assumed, order)),
     )
 
 
@@ -226,6 +236,30 @@ def _with_stand_ins(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any
     if seeded == settings.stages:
         return settings, assumed
     return replace(settings, stages=seeded), assumed | {"stages": text_of(seeded)}
+
+
+def _with_seed_of_loader(
+    dataset: Dataset, spec: str | None, settings: ReadSettings
+) -> tuple[ReadSettings, dict[str, Any]]:
+    """Return settings of a loader whose order is fixed, by a seed that it takes if need be."""
+    try:
+        plan_order(dataset, spec, settings)
+    except UnpredictableOrderError:
+        for name in ("shuffle_seed", "global_seed"):
+            if SETTING_BY_FIELD[name].is_read_by(settings.loader):
+                with contextlib.suppress(ShardctlError):
+                    seeded = replace(settings, **{name: 1})  # type: ignore[arg-type]
+                    plan_order(dataset, spec, seeded)
+                    return seeded, {name: 1}
+        raise
+    return settings, {}
+
+
+def _warnings(planned: PlannedOrder) -> tuple[str, ...]:
+    """Return what surprises; of TFDS's reader without what is taken for granted of seeds."""
+    if planned.order.settings.loader != "tfds":
+        return planned.warnings
+    return planned.resolved.warnings
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:

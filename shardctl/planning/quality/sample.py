@@ -128,7 +128,7 @@ def sample_epoch(
     epoch (stratified sampling); the parts are equal. An epoch is always sampled in the same places.
     """
     num_positions = epoch_length(order)
-    storage = StorageOrder([order.reads], order.codes)
+    storage = StorageOrder([order.reads_of_epoch], order.codes)
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:

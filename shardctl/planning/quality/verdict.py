@@ -60,6 +60,8 @@ def lowest_uniform(score: Score) -> float:
     return max(0.0, score.expected - SPREADS * score.spread)
 
 
-def meaning(verdict: Verdict) -> str:
-    """Return what a verdict says, as a clause."""
+def meaning(verdict: Verdict, loader: str = "tfds") -> str:
+    """Return what a verdict says of the order of a loader, as a clause."""
+    if verdict == "no shuffle" and loader != "tfds":
+        return "nothing shuffles; examples come in the order of storage"
     return _MEANINGS[verdict]

@@ -12,6 +12,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.readers import readers_of
 from shardctl.errors import ShardctlError, UsageError
@@ -54,7 +55,8 @@ class Question:
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
-        if settings.stages is not None and self.resolved is not None:
+        by_itself = settings.stages is None and settings.loader == "tfds"
+        if not by_itself and self.resolved is not None:
             return order_of(self.resolved, settings).order
         return Order(self.dataset, self.ranges, settings)
 
@@ -114,6 +116,8 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
     All are measured alike. What TFDS refuses for this dataset is left out.
     """
+    if question.settings.loader != "tfds":
+        return ()  # the changes are those of TFDS's reader, its files and its buffer
     asked = [("as it is", question.settings, None), *_changes(question)]
     found: list[Alternative] = []
     for change, settings, buffer in asked:
@@ -217,8 +221,13 @@ def refuse_stages(settings: ReadSettings, asked: str) -> None:
     """Refuse a question about the buffer of a pipeline whose stages say where it stands.
 
     Raises:
-        UsageError: there are stages.
+        UsageError: there are stages, or another loader reads, which has no such buffer.
     """
+    refuse_loader(
+        settings,
+        phrase("the buffer that {} asks for", Argument(asked)),
+        "compare the scores of its own settings",
+    )
     if settings.stages is not None:
         raise UsageError(
             phrase(

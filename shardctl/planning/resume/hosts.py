@@ -17,6 +17,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
 from shardctl.core.resume.stretch import MAX_HOSTS
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -87,7 +88,13 @@ def resume_on_hosts(
     >>> plan.remaining, plan.hosts[0]
     (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
-    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    refuse_loader(
+        settings,
+        "a plan for other hosts",
+        phrase("its own hosts go on, each with resume and {host=I/N}"),
+    )
+    dataset, spec, settings = without_stages(dataset, spec, settings)
     if settings.stages is not None:
         raise UsageError(
             phrase(

@@ -31,7 +31,9 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     settings_as_planned,
 )
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -103,7 +105,9 @@ def resume(
                 mode=mode,
             )
         )
-    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    refuse_loader(settings, "a plan of file instructions", "shardctl.resume_loader goes on with it")
+    dataset, spec, settings = without_stages(dataset, spec, settings)
     refuse_unreadable(dataset)
     if settings.stages is not None:
         return resume_staged(
@@ -260,6 +264,8 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
 def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
     """Return how a count over several passes is to be given, "" where there is no such way."""
     if count < 0 or not total or order.settings.repeat_files:
+        return ""
+    if not SETTING_BY_FIELD["pass_index"].is_read_by(order.settings.loader):
         return ""
     passes, rest = divmod(count, total)
     pass_index = order.settings.pass_index + passes

@@ -16,6 +16,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.stages.readers import parts_of
@@ -62,6 +63,7 @@ def resume_unseen(
     [(0, 1), (2, 2), (5, 59995)]
     """
     settings = as_settings(settings)
+    refuse_loader(settings, "a plan from a log", phrase("say how far it got with {consumed=N}"))
     resolved = resolved_reading(as_dataset(dataset), spec, settings)
     return resume_unseen_of(resolved, settings, seen=seen, to_hosts=to_hosts)
 

@@ -192,7 +192,7 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
             return f"split {cause.name} is read now, {actual} examples"
     if cause.kind == "shards":
         return f"{cause.name}: {_shards(cause, became, whole)}"
-    return f"{cause.name}: {became}"
+    return f"{cause.name}: {became}" + (f"; {cause.words}" if cause.words else "")
 
 
 def _stage_line(stage: ChangedStage, whole: bool) -> str:

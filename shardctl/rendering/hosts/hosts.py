@@ -38,7 +38,8 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
             yield paragraph(f"* {strategy.name}: {strategy.refusal}", screen)
     best = comparison.recommended
     named = "none" if best is None else best.name
-    yield paragraph(f"serves best: {named}, {reason(comparison)}", screen)
+    serves = f"serves best: {named}, " if len(comparison.strategies) > 1 else ""
+    yield paragraph(f"{serves}{reason(comparison)}", screen)
     for line in advice(comparison, plan.settings):
         yield paragraph(f"- {as_options(line)}", screen)
     shown = comparison.strategies if every_strategy else [best] if best is not None else []
@@ -75,7 +76,7 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         ("most examples", lambda s: _straggler(s.num_examples)),
         ("most bytes", lambda s: _straggler(s.num_bytes)),
     ]
-    if plan.settings.shuffles_files:
+    if plan.settings.loader == "tfds" and plan.settings.shuffles_files:
         rows.append(("same shuffle", lambda s: _yes_or_no(s.same_permutation)))
     for name, measure in rows:
         yield (name, *map(measure, comparison.strategies))
@@ -176,7 +177,20 @@ def hosts_document(plan: HostsPlan) -> Document:
         "recommended": None if best is None else best.name,
         "reason": reason(comparison),
         "even_shard_counts": list(comparison.even_shard_counts),
+        **_of_loader(plan, comparison),
         "advice": list(map(as_options, advice(comparison, plan.settings))),
+    }
+
+
+def _of_loader(plan: HostsPlan, comparison: Comparison) -> Document:
+    """Return what there is to say of another loader than TFDS's."""
+    if plan.settings.loader == "tfds":
+        return {}
+    return {
+        "loader": plan.settings.loader,
+        "loader_version": plan.settings.loader_version,
+        "repeated_examples": comparison.num_repeated,
+        "left_out_examples": comparison.num_left_out,
     }
 
 

@@ -33,6 +33,9 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a line for each number of hosts."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
+    if plan.settings.loader != "tfds":
+        yield from _of_loader(plan, screen)
+        return
     headings = ["hosts", "serves best"]
     headings += [heading for mode in HOST_MODES.values() for heading in _figures(mode)]
     columns = [Column(heading=heading) for heading in headings]
@@ -51,6 +54,27 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield table(columns, rows, screen)
     legend = _legend() + ("; batches under what serves best" if with_batches else "")
     yield paragraph(legend, screen)
+
+
+def _of_loader(plan: HostsPlan, screen: Screen) -> Iterator[str]:
+    """Yield a line for each number of hosts, which share as another loader does."""
+    headings = ("hosts", "examples/host", "batches/host", "read", "imbalance", "idle", "again")
+    columns = [Column(heading=heading) for heading in headings]
+    rows = []
+    for comparison in plan.comparisons:
+        (own,) = comparison.strategies
+        figures = (extremes(own.num_examples), extremes(own.num_batches))
+        read, imbalance = number(own.read_amplification, 2), number(own.imbalance, 3)
+        again = f"{comparison.num_repeated:,}"
+        rows.append(
+            (str(comparison.num_hosts), *figures, read, imbalance, f"{own.idle_hosts:,}", again)
+        )
+    yield table(columns, rows, screen)
+    yield paragraph(
+        f"read: times the data is read; again: examples that {plan.judged} hands out again; idle: "
+        "hosts without examples",
+        screen,
+    )
 
 
 def _figures(mode: HostMode) -> dict[str, Callable[[Strategy], str]]:

@@ -31,6 +31,11 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
     if settings.stages is not None:
         yield from _staged(simulation)
         return
+    if settings.loader != "tfds":
+        from shardctl.rendering.python.loaders import loader_python
+
+        yield from loader_python(simulation)
+        return
     refuse_unreadable(order.dataset)
     if not len(order.reads):
         raise reader.nothing_to_read(simulation.spec, settings)

@@ -33,7 +33,11 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield paragraph(pipeline_line(plan.spec, plan.order), screen)
     score = plan.score
     error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"
-    yield paragraph(f"verdict: {plan.verdict} ({meaning(plan.verdict)})", screen, style="bold")
+    yield paragraph(
+        f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order.settings.loader)})",
+        screen,
+        style="bold",
+    )
     yield paragraph(f"score {score.value:.4f} of 1{error}", screen, style="bold")
     yield paragraph(
         f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}", screen

@@ -10,6 +10,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.eval import evaluate
@@ -94,6 +95,7 @@ def evaluation(
             total += mask.sum()
     """
     settings = as_settings(settings)
+    refuse_loader(settings, "shardctl.tfds.evaluation", "shardctl.evaluate counts what it makes")
     _check_settings(settings)
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)

@@ -14,7 +14,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.errors import DatasetError
-from shardctl.planning.eval.eval import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.tfds.calls.host_calls import examples_of_host
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.pipeline import Transform

@@ -8,6 +8,7 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
 from shardctl.errors import UsageError
@@ -65,6 +66,7 @@ def keras_epochs(
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
     settings = short_form(ReadSettings() if settings is None else settings)
+    refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
     if settings.stages is not None:
         return _of_stages(
             builder,

@@ -16,6 +16,7 @@ from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.resume.stretch import Stretch
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
@@ -88,6 +89,7 @@ class Position:
         self._dataset = dataset_of(builder)
         refuse_unreadable(self._dataset)
         settings = ReadSettings() if settings is None else settings
+        refuse_loader(settings, "Position", "shardctl.resume_loader goes on from a number of steps")
         planned = plan_order(self._dataset, spec, settings)
         for warning in format_warnings(self._dataset, planned.ranges):
             warnings.warn(warning, stacklevel=3)  # past @checked

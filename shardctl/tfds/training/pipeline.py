@@ -8,6 +8,7 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.order.order import Order
+from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.stages.stages import Read
@@ -62,6 +63,7 @@ def pipeline(
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
     settings = ReadSettings() if settings is None else settings
+    refuse_loader(settings, "shardctl.tfds.pipeline", "simulate as code has its own pipeline")
     tf = tensorflow()
     dataset = dataset_of(builder)
     refuse_unreadable(dataset)

@@ -21,6 +21,8 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 _PIECE_BYTES = 1 << 22
 _MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
 _FILES_AT_ONCE = 4
+# Bytes of a record that cost little beside its decoding, which takes some 15 microseconds.
+_SMALL_RECORD = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -190,12 +192,26 @@ class RecordReader:
         return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
 
 
+def has_small_records(dataset: Dataset) -> bool:
+    """Return whether records cost little beside their decoding, if their size is known.
+
+    A continued buffer then holds them as they are, and is full sooner: only what is handed out is
+    decoded. Of larger ones a copy more is dearer, so that they are decoded in front of the buffer,
+    as TFDS does.
+    """
+    return _that_fit(_SMALL_RECORD, dataset) > 0
+
+
 def _piece_size(dataset: Dataset) -> int:
     """Return how many records are a piece: where nothing is known of their size, a few."""
+    return min(max(_that_fit(_PIECE_BYTES, dataset), _FEWEST_IN_PIECE), _MOST_IN_PIECE)
+
+
+def _that_fit(num_bytes: int, dataset: Dataset) -> int:
+    """Return how many mean records are so many bytes, 0 where nothing is known of their size."""
+    total = sum(split.num_bytes or 0 for split in dataset.splits)
     num_examples = sum(split.num_examples for split in dataset.splits)
-    num_bytes = sum(split.num_bytes or 0 for split in dataset.splits)
-    fit = _PIECE_BYTES * num_examples // num_bytes if num_bytes else 0
-    return min(max(fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
+    return num_bytes * num_examples // total if total else 0
 
 
 def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
@@ -206,8 +222,7 @@ def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
     Every iterator of what is returned has the same order.
     """
     tf = tensorflow()
-    spec = dataset.element_spec
-    components = tf.nest.flatten(spec)
+    components = tf.nest.flatten(as_tensors(dataset).element_spec)
     shuffled = tf.raw_ops.ShuffleDataset(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
@@ -217,4 +232,17 @@ def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
         output_shapes=[component.shape for component in components],
         reshuffle_each_iteration=False,
     )
-    return tf.data.experimental.from_variant(shuffled, spec)
+    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
+
+
+def as_tensors(dataset: Any) -> Any:
+    """Return a dataset with each element a tuple of tensors, as its kernel has them.
+
+    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
+    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
+    """
+    tf = tensorflow()
+    flat = dataset._flat_structure
+    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
+    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)

@@ -27,7 +27,7 @@ from shardctl.tfds.training.buffer_replay import replayed
 from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
-from shardctl.tfds.training.records import RecordReader, kernel_shuffle
+from shardctl.tfds.training.records import RecordReader, has_small_records, kernel_shuffle
 from shardctl.tfds.training.staged_rest import rest_of_plan
 
 
@@ -57,11 +57,12 @@ def resume(
     `allow_version` takes a plan of another version or config whose files are the same.
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
-    again, from where it began, also by several iterators at once. A buffer holds serialized
-    examples, decoded as they leave it. No Python runs in the dataset but that of `transform`, of
-    decoders and of Parquet files, so that its graph can be sent to another process; where the
-    settings have stages records pass through Python, since their maps and batches are given the
-    examples that are left. `transform` stands behind each reader, as in `pipeline`.
+    again, from where it began, also by several iterators at once. A buffer holds decoded examples
+    as TFDS's own pipeline does, or small records as they lie there, and `transform` follows it. No
+    Python runs in the dataset but that of `transform`, of decoders and of Parquet files, so that
+    its graph can be sent to another process; where the settings have stages records pass through
+    Python, since their maps and batches are given the examples that are left. `transform` stands
+    behind each reader there, as in `pipeline`.
 
     Raises:
         DatasetError: the dataset is another one or has changed; the text says how.
@@ -128,15 +129,15 @@ def dataset_of_plan(
     Every shuffle in it is given the seeds of its kernel, which no global seed changes; but that of
     a plan of mode "exactly-once", whose order is free.
     """
-    resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)
+    resumed = _resumed(builder, here, decoders, add_tfds_id=add_tfds_id)
     settings = here.settings
     following = epochs_that_follow(here.plan)
-    records = resumed.rest()
+    examples = resumed.rest()
     num_examples = here.num_examples
     if following:
-        records = records.concatenate(resumed.epochs(following))
+        examples = examples.concatenate(resumed.epochs(following))
         num_examples += len(following) * resumed.order.epoch_size
-    examples = resumed.examples(records, num_examples, transform, decoders)
+    examples = resumed.transformed(examples, num_examples, transform)
     if settings.batch is not None:
         examples = examples.batch(settings.batch, drop_remainder=settings.drop_remainder)
     return examples.prefetch(tensorflow().data.AUTOTUNE)
@@ -169,16 +170,16 @@ def resume_epochs(
         )
     here = fitted(builder, plan, host, allow_version=allow_version)
     here.check_global_seed()
-    resumed = _resumed(builder, here, add_tfds_id=add_tfds_id)
+    resumed = _resumed(builder, here, decoders, add_tfds_id=add_tfds_id)
     tf, plan = tensorflow(), here.plan
 
     def each() -> Iterator[tuple[int, Any]]:
-        records, size = resumed.rest(), resumed.here.num_examples
+        examples, size = resumed.rest(), resumed.here.num_examples
         for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
             if epoch > plan.epoch:
-                records = resumed.epochs(range(epoch, epoch + 1))
+                examples = resumed.epochs(range(epoch, epoch + 1))
                 size = resumed.order.epoch_size
-            examples = resumed.examples(records, size, transform, decoders)
+            examples = resumed.transformed(examples, size, transform)
             yield epoch, examples.prefetch(tf.data.AUTOTUNE)
 
     return each()
@@ -219,9 +220,10 @@ def exact_order(
     )
 
 
-def _resumed(builder: Any, here: FittedPlan, *, add_tfds_id: bool) -> _Resumed:
+def _resumed(builder: Any, here: FittedPlan, decoders: Any, *, add_tfds_id: bool) -> _Resumed:
     return _Resumed(
         here=here,
+        decoders=decoders,
         reader=RecordReader(
             builder=builder,
             codes=here.codes(),
@@ -234,9 +236,10 @@ def _resumed(builder: Any, here: FittedPlan, *, add_tfds_id: bool) -> _Resumed:
 
 @dataclass(frozen=True, kw_only=True)
 class _Resumed:
-    """The records that a plan resumes with."""
+    """The examples that a plan resumes with, decoded in front of a buffer as TFDS does it."""
 
     here: FittedPlan
+    decoders: Any
     reader: RecordReader
 
     @cached_property
@@ -254,13 +257,16 @@ class _Resumed:
         else:
             rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
-            return rest
+            return self._decoded(rest)
         if not plan.shuffle.emitted:
-            return kernel_shuffle(rest, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
+            examples = self._decoded(rest)
+            return kernel_shuffle(examples, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
         codes = self.reader.codes.of_ids(plan.pending or ())
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
-        return replayed(rest, held, codes, plan.shuffle, stop)
+        if has_small_records(self.here.dataset):
+            return self._decoded(replayed(rest, held, codes, plan.shuffle, stop, lambda them: them))
+        return replayed(rest, held, codes, plan.shuffle, stop, self._decoded)
 
     def epochs(self, epochs: range) -> Any:
         """Return whole epochs, one after the other, each in its own order."""
@@ -282,24 +288,25 @@ class _Resumed:
 
         def epoch_of(pairs: Any) -> Any:
             opened = kernel_shuffle(rows, num_rows, pairs[0]) if shuffles else rows
-            read = examples_of_host(self.reader.interleaved(opened), self.here.settings)
+            records = examples_of_host(self.reader.interleaved(opened), self.here.settings)
+            read = self._decoded(records)
             return read if buffer_size is None else kernel_shuffle(read, buffer_size, pairs[1])
 
         return tf.data.Dataset.from_tensor_slices(seeds).flat_map(without_autograph(epoch_of))
 
-    def examples(
-        self, records: Any, num_examples: int, transform: Transform | None, decoders: Any
-    ) -> Any:
-        """Return `num_examples` records decoded."""
+    def transformed(self, examples: Any, num_examples: int, transform: Transform | None) -> Any:
+        """Return so many examples transformed."""
         tf, plan = tensorflow(), self.here.plan
         if plan.settings.repeat_files:
-            records = records.take(num_examples)  # a buffer reads beyond the end of the order
-        examples = self.reader.decode(records, decoders)
+            examples = examples.take(num_examples)  # a buffer reads beyond the end of the order
         if transform is not None:
             examples = examples.map(
                 transform, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True
             )
         return examples.apply(tf.data.experimental.assert_cardinality(num_examples))
+
+    def _decoded(self, records: Any) -> Any:
+        return self.reader.decode(records, self.decoders)
 
     def _once(self, plan: ResumePlan, settings: ReadSettings) -> Any:
         """Return what a plan reads: what a buffer held, then the rest, shuffled anew."""
@@ -310,14 +317,15 @@ class _Resumed:
             rest = examples_of_host(rest, self.here.settings)
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
-        if settings.buffer is None:
-            return rest
         if plan.unseeded is not None and settings.repeat_files:
             rest = rest.take(plan.remaining)
+        examples = self._decoded(rest)
+        if settings.buffer is None:
+            return examples
         size = settings.buffer
         if size == WHOLE_DATASET:
             size = max(1, self.here.num_examples)
-        return rest.shuffle(size, seed=settings.buffer_seed, reshuffle_each_iteration=False)
+        return examples.shuffle(size, seed=settings.buffer_seed, reshuffle_each_iteration=False)
 
     def _in_runs(self, reads: Reads) -> Any:
         """Return the records of instructions; a file that they read in many runs is opened once."""

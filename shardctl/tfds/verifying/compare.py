@@ -25,8 +25,8 @@ from shardctl.planning.verify import (
     check_take,
     first_mismatch,
 )
+from shardctl.readers.verifying.file_checks import FileChecks, check_files_read
 from shardctl.tfds.imports import tensorflow, versions
-from shardctl.tfds.verifying.file_checks import FileChecks, check_files_read
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass
 from shardctl.tfds.verifying.real_files import why_not_files
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from dataclasses import dataclass, replace
 from typing import Any
@@ -19,44 +18,16 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import OTHER_FORMATS
-from shardctl.files.stores.anywhere import answers, is_file
-from shardctl.files.stores.remote_path import RemotePath, file_in, path_of
-from shardctl.files.stores.stores import is_remote
+from shardctl.files.stores.remote_path import RemotePath, path_of
 from shardctl.planning.stages.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
+from shardctl.readers.verifying.files_here import first_file_here
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import resume
 from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow
-
-
-def file_path(dataset: Dataset, split: int, shard: int) -> str | None:
-    """Return where a shard's file lies, None where the dataset has no folder."""
-    if not dataset.splits[split].files:
-        return None
-    folder, name = dataset.splits[split].location(shard)
-    return None if folder is None else file_in(folder, name)
-
-
-def exists(path: str) -> bool:
-    """Return whether a file is there, in a local folder or behind a URL.
-
-    Raises:
-        DatasetError: the place behind the URL cannot be asked.
-    """
-    place = path_of(path)
-    return is_file(place) if isinstance(place, RemotePath) else os.path.exists(place)
-
-
-def first_file_here(reads: Reads) -> str | None:
-    """Return the first file there is of those that rows read, None where there is none."""
-    places = dict.fromkeys(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
-    paths = (file_path(reads.dataset, split, shard) for split, shard in places)
-    known = [path for path in paths if path is not None]
-    with contextlib.closing(answers(exists, known, at_once=any(map(is_remote, known)))) as here:
-        return next((path for path, found in zip(known, here, strict=True) if found), None)
 
 
 def why_not_files(reads: Reads) -> str | None:

@@ -12,8 +12,9 @@ from shardctl.core.order.order import Order
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
+from shardctl.core.provided import provided
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import SettingsLike
+from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.verify import (
@@ -56,6 +57,8 @@ def verify(
     granted, the order of the files for one, is then compared over index ranges from the start,
     for more examples, since those cost little.
 
+    With a `loader` the installed library of that loader reads instead, in a process of its own.
+
     The global seed of TensorFlow is that of the settings meanwhile, and afterwards what it was;
     where the settings have none, one that is in force and changes the order is refused, as
     `shardctl.tfds.pipeline` refuses it.
@@ -81,6 +84,12 @@ def verify(
     >>> shardctl.verify("mnist", "train[:100]").equal  # doctest: +SKIP
     True
     """
+    settings = as_settings(settings)
+    if settings.loader != "tfds":
+        found: Verification = provided("verify_loader")(
+            dataset, spec, settings, take=take, watch=watch
+        )
+        return found
     planned = plan_order(dataset, spec, settings)
     return verify_order(planned, take="all" if take == -1 else take, watch=watch)
 

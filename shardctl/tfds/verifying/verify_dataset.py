@@ -27,6 +27,7 @@ from shardctl.planning.verify import (
     Window,
     check_take,
 )
+from shardctl.readers.verifying.file_checks import check_files_read
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.graphs.own_rows import Rows, steady_components
@@ -34,7 +35,6 @@ from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.verifying.file_checks import check_files_read
 from shardctl.tfds.verifying.reading import reason_of
 from shardctl.tfds.verifying.staged_pass import fitted_epoch
 

@@ -232,3 +232,25 @@ def test_of_an_example_that_nobody_knows_the_size_is_asked_for(
     ran = shardctl("quality", "-d", path, "--memory", "8GiB", "--example-bytes", 64)
     assert "holds all 500 examples of the epoch: --buffer 500 scores " in ran.stdout
     assert "(as good as uniform)" in ran.stdout
+
+
+def test_all_loaders_side_by_side(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("quality", "-d", str(toy), "--loaders", "--hosts", "3", "-f", "json")
+    assert ran.exit_code == 0
+    document = json.loads(ran.stdout)
+    assert (document["kind"], document["num_hosts"], document["batch"]) == ("quality", 3, 256)
+    by_reader = {row["reader"]: row for row in document["loaders"]}
+    assert by_reader["Grain: IndexSampler"]["ending"]["left_out"] == 20_000 % 3
+    assert by_reader["torch: DistributedSampler"]["ending"]["repeated"] == 1
+    assert by_reader["Grain: IndexSampler"]["pipeline"]["batch"] == 256
+
+
+def test_what_is_about_one_order_has_no_place_beside_all_loaders(
+    shardctl: Shardctl, toy: Path
+) -> None:
+    for option, value in (("--target", "0.5"), ("--min-score", "good"), ("--memory", "1GiB")):
+        ran = shardctl("quality", "-d", str(toy), "--loaders", option, value)
+        assert ran.exit_code == 2
+        assert ran.stderr.startswith(f"error: {option} is about one order; leave out --loaders")
+    ran = shardctl("quality", "-d", str(toy), "--loaders", "--sorted-by-shard")
+    assert ran.stderr.startswith("error: --sorted-by-shard is about one order")

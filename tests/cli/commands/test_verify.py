@@ -223,8 +223,51 @@ def test_an_interrupt_ends_it(delay: float) -> None:
 
 
 def test_a_terminal_shows_how_far_it_is(built: Path) -> None:
-    out, error = run_on_a_terminal("verify", "-d", "imagenet2012", "--take", "400000")
+    out, error = run_on_a_terminal("verify", "-d", "imagenet2012", "--take", "400000", loaded=True)
     assert "examples" in error
     assert "%" in error
     assert "\x1b[1mtrain of imagenet2012" in out
     assert all(len(line) <= 60 + len("\x1b[1m\x1b[0m") for line in out.splitlines())
+
+
+@pytest.fixture
+def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """Versions of libraries that seem to be installed; a toy runs in the place of PyTorch."""
+    import shardctl.loaders.verify as bridge
+    from shardctl.loaders.live import WHERE
+
+    found = {"torch": "2.13.0"}
+    monkeypatch.setattr(bridge, "installed_version", found.get)
+    monkeypatch.setitem(WHERE, "torch", "tests.loaders.toy_loaders:InOrder")
+    return found
+
+
+@pytest.mark.usefixtures("installed")
+def test_another_loader_is_run_and_compared(shardctl: Shardctl) -> None:
+    asked = ("verify", "train[:10]", "-d", "mnist", "--loader", "torch", "--batch", 4)
+    ran = shardctl(*asked, "--loader-version", "2.13.0")
+    assert ran.exit_code == 0
+    assert ran.stdout.splitlines()[1:] == [
+        "as predicted: 10 of 10 examples, read from index ranges",
+        "read by torch 2.13.0",
+        "note: the files of mnist:3.0.1 are not on this machine; the loader runs over indices of "
+        "the same number instead",
+    ]
+    # The toy shuffles nothing.
+    ran = shardctl(*asked, "--loader-version", "2.13.0", "--shuffle-seed", 1, "-f", "json")
+    document = json.loads(ran.stdout)
+    assert ran.exit_code == 1
+    assert (document["kind"], document["equal"], document["torch"]) == ("verify", False, "2.13.0")
+    assert document["first_difference"]["read"] == "index ranges"
+
+
+def test_a_loader_that_is_not_installed_names_its_extra(
+    shardctl: Shardctl, installed: dict[str, str]
+) -> None:
+    installed.clear()
+    ran = shardctl("verify", "train[:10]", "-d", "mnist", "--loader", "torch")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: torch is not installed, and verify --loader torch runs it; install it with: "
+        "pip install 'shardctl[torch]'\n"
+    )

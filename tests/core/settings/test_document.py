@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -17,6 +16,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.arguments import settings_from_document
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.table import SETTINGS
 from shardctl.errors import UsageError
 from tests.core.order.order_cases import changed, read_settings
 
@@ -62,10 +62,18 @@ def test_the_cycle_of_an_ordered_dataset_is_shown_as_it_is_and_taken_back() -> N
 
 
 def test_every_setting_is_shown_by_the_name_of_its_option() -> None:
-    names = {field.name for field in fields(ReadSettings)} - {"pass_index"} | {"pass"}
+    names = {s.name for s in SETTINGS if s.is_read_by("tfds")} - {"loader"}
     shown = settings_in_force(ReadSettings(stages="repeat | take(3)"), ordered=False)  # type: ignore[arg-type]
     assert set(shown) == names
     assert shown["stages"] == ["repeat", {"take": 3}]
+
+
+def test_of_a_loader_everything_is_shown_and_what_it_does_not_read_is_none() -> None:
+    shown = settings_in_force(ReadSettings(loader="torch", shuffle_seed=3), ordered=False)
+    assert (shown["loader"], shown["shuffle_seed"], shown["workers"]) == ("torch", 3, 0)
+    assert not shown["drop_shard_remainder"]
+    for name in ("cycle", "block", "shuffle_files", "reshuffle", "repeat_files", "loop", "host_by"):
+        assert shown[name] is None
 
 
 def test_stages_are_left_out_where_there_are_none() -> None:

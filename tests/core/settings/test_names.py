@@ -115,7 +115,6 @@ def test_main_names(document: dict[Any, object], named: dict[str, object]) -> No
         ({"seed": 3}, "seed: it could be shuffle_seed, buffer_seed or global_seed; say which"),
         ({"repeat": None}, "repeat: none stands for a repeat without end"),
         ({"num-epochs": None}, "num-epochs: none stands for a repeat without end"),
-        ({"shuffle": True}, "shuffle: it could be shuffle_files or buffer; say which"),
     ],
 )
 def test_two_of_one_setting_and_one_of_several_are_refused(

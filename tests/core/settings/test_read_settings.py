@@ -220,3 +220,24 @@ def test_settings_of_the_reader_go_with_stages() -> None:
     assert settings.stages == parse_stages("repeat(2)")
     by_text: Any = {"stages": "repeat(2)"}
     assert as_settings(by_text) == as_settings({"stages": [{"repeat": 2}]})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"workers": 2}, "workers=2 is read with loader="),
+        ({"shuffle": True}, "such a switch is read with loader=torch"),
+        ({"shuffle": False}, "shuffle=False: it could be shuffle_files or buffer; say which"),
+        ({"loader": "torch", "cycle": 8}, "cycle=8 means nothing to PyTorch's DataLoader; it "),
+        ({"loader": "torch", "stages": "repeat(2)"}, "means nothing to PyTorch's DataLoader; it "),
+        ({"loader": "torch", "loop": "keras-fit"}, 'loop="keras-fit" means nothing to PyTorch\'s'),
+        ({"loader": "torhc"}, 'loader="torhc": choose from torch, '),
+        ({"loader": "torch", "loader_version": "newest"}, "a version is numbers with dots"),
+    ],
+)
+def test_a_setting_that_the_loader_does_not_read_is_refused_by_name(
+    given: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(UsageError) as caught:
+        as_settings(given)
+    assert said in str(caught.value)

@@ -13,6 +13,7 @@ import pytest
 
 from shardctl.cli.options.order import OrderOptions
 from shardctl.core.hosts.host import Host
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings import read_settings
 from shardctl.core.settings.arguments import settings_from_document
 from shardctl.core.settings.document import settings_in_force
@@ -36,6 +37,12 @@ NEEDS: dict[str, dict[str, Any]] = {
     "buffer_reshuffle": {"buffer": 5},
     "host_by": {"host": Host(index=0, count=2)},
     "drop_remainder": {"batch": 4},
+    "loader_version": {"loader": "torch"},
+    **{
+        setting.field: {"loader": next((n for n in LOADERS if setting.is_read_by(n)), "hf")}
+        for setting in SETTINGS
+        if setting.about == "loader" and not setting.field.startswith("loader")
+    },
 }
 VALUES: dict[str, tuple[Any, ...]] = {
     "cycle": (3, "auto"),
@@ -47,6 +54,11 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "loop": ("keras-fit",),
     "reshuffle": (False, True),
     "buffer_reshuffle": (False, True),
+    "loader": ("torch",),
+    "loader_version": ("2.12.0", "2.9"),
+    "shuffle": (True, False),
+    "streaming": (False, True),
+    "arrow": (False, True),
 }
 
 
@@ -134,6 +146,10 @@ def test_a_change_is_a_cause_and_is_said(setting: Setting) -> None:
     if setting.name == "cpus":
         needed["cpus"] = 1
     before = settings_in_force(ReadSettings(**needed), ordered=False)
+    if setting.name == "loader":  # of the others the first decides
+        assert [cause.name for cause in setting_causes(before, changed)] == ["loader"]
+        assert settings_words(before) != settings_words(changed)
+        return
     named = [cause.name for cause in setting_causes(before, changed)]
     # CPUs are in force as the cycle length that they come to.
     assert named == [

@@ -116,3 +116,19 @@ def test_a_hashed_layout_and_one_kept_as_it_is_are_compared(
     assert causes(exact, hashed) == ()
     (cause,) = causes(hashed, replace(exact, splits=exact.splits[:0] + pinned(3, 4, 4).splits))
     assert cause.change == "hashed"
+
+
+def test_another_version_of_a_loader_says_what_changed_in_between() -> None:
+    def of_version(version: str, **settings: int) -> Snapshot:
+        read = {"loader": "hf", "loader_version": version, "shuffle_seed": 3, **settings}
+        toy = Dataset(name="d", splits=(Split(name="train", shard_lengths=(40,) * 12),))
+        return snapshot(toy, "train", read).snapshot
+
+    old, new = (of_version(version, buffer=16) for version in ("4.8.5", "5.2.0"))
+    (cause,) = causes(old, new)
+    assert (cause.name, cause.expected, cause.actual) == ("loader_version", "4.8.5", "5.2.0")
+    line = cause_line(cause)
+    assert "the order of a stream changed at 5.0.0 (" in line
+    assert ") and 5.1.0 (" in line
+    (cause,) = causes(of_version("4.8.5"), of_version("5.2.0"))
+    assert cause_line(cause) == "loader_version: 4.8.5 became 5.2.0"  # by index nothing changed

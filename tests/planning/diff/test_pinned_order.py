@@ -14,6 +14,7 @@ from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
+from shardctl.readers.loaders import installed as installed_versions
 from tests.cases import check_cases
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
 
@@ -126,6 +127,18 @@ def test_a_list_of_files_that_is_a_hash_has_to_be_given_again() -> None:
     assert settings_to_fall_back_on(one, SMALL)["file_order"] == SMALL.splits[0].filenames
     hashed = replace(one, pipeline={**one.pipeline, "file_order": "2 files, sha256:0"})
     assert "file_order" not in settings_to_fall_back_on(hashed, SMALL)
+
+
+@pytest.mark.parametrize(("installed", "expected"), [(None, "4.8.5"), ("5.2.0", None)])
+def test_the_installed_version_of_a_loader_reads_now(
+    installed: str | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An upgrade of the library changes the order; compared with the old rule it went unseen."""
+    monkeypatch.setattr(installed_versions, "installed_version", lambda package: installed)
+    one = pinned(
+        loader="hf", shuffle_seed=1, buffer=5, cycle=None, loader_version="4.8.5", arrow=True
+    )
+    assert settings_to_fall_back_on(one, SMALL).get("loader_version") == expected
 
 
 def test_settings_that_nobody_names_are_those_that_are_pinned() -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from shardctl.planning.eval.advice import problems
 from shardctl.planning.eval.cures import cures
-from shardctl.planning.eval.eval import Remainder, evaluate
+from shardctl.planning.eval.eval import evaluate
+from shardctl.planning.eval.evaluation import Remainder
 from tests.cases import check_cases
 from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
 

@@ -132,3 +132,27 @@ def test_at_most_eight_hosts_are_compared_the_measured_one_among_them() -> None:
     assert across is not None
     assert (across.num_hosts, len(across.hosts)) == (100, 8)
     assert 13 in across.hosts
+
+
+def test_hosts_of_grain_go_through_their_own_pieces_alike() -> None:
+    dataset = even_dataset(6_000, 12)
+    settings = ReadSettings(loader="grain", shuffle_seed=1, host=Host(index=0, count=3), batch=50)
+    across = planning.quality(dataset, "train", settings, what_if=False).across_hosts
+    assert across is not None
+    assert across.correlation == pytest.approx(1, abs=0.01)  # one seed, one permutation
+    other = planning.quality(
+        dataset, "train", ReadSettings(**{**vars(settings), "loader": "torch"}), what_if=False
+    ).across_hosts
+    assert other is not None
+    assert abs(other.correlation) < 4 * other.spread
+
+
+def test_a_piece_is_scored_beside_itself_in_samples_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = even_dataset(60_000, 30)
+    settings = ReadSettings(loader="grain", shuffle_seed=1, host=Host(index=0, count=3), batch=50)
+    whole = planning.quality(dataset, "train", settings, what_if=False)
+    monkeypatch.setattr(planning, "sample_epoch", partial(sample_epoch, limit=1, num_measured=4096))
+    sampled = planning.quality(dataset, "train", settings, what_if=False)
+    assert sampled.sampled is not None
+    assert whole.score.value > 0.95
+    assert sampled.score.value == pytest.approx(whole.score.value, abs=0.05)

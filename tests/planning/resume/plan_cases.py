@@ -131,6 +131,13 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("FurtherEpoch", "file_seeds"): (SEEDS,),
     ("FurtherEpoch", "buffer_seeds"): (SEEDS,),
     ("ShuffleCall", "seed"): (3,),
+    ("ReadSettings", "loader_version"): ("5.2.0",),
+    ("ReadSettings", "shuffle"): (True, False),
+    ("ReadSettings", "workers"): (2,),
+    ("ReadSettings", "drop_shard_remainder"): (True,),
+    ("ReadSettings", "streaming"): (True, False),
+    ("ReadSettings", "arrow"): (True, False),
+    ("ReadSettings", "input_shards"): (4,),
     ("ReadSettings", "cycle"): (3,),
     ("ReadSettings", "cpus"): (6,),
     ("ReadSettings", "shuffle_files"): (True, False),
@@ -158,6 +165,7 @@ WORDS: dict[tuple[str, str], tuple[str, ...]] = {
     ("ResumePlan", "continued_by"): CONTINUED_BY,
     ("ReadSettings", "host_by"): ("even", "files", "examples"),
     ("ReadSettings", "loop"): ("python", "keras-fit"),
+    ("ReadSettings", "loader"): ("tfds", "grain", "torch", "stateful", "accelerate", "hf"),
 }
 
 

@@ -11,9 +11,9 @@ import dataclasses
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -40,10 +40,19 @@ from shardctl.files.plan.writer import plan_json
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.proof import prove
-from tests.cases import add_cases
+from tests.cases import FUZZ, add_cases
 from tests.oracles import interleave_by_hand
-from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
+from tests.planning.resume.plan_cases import (
+    SEEN,
+    TOY,
+    Mutant,
+    is_of_another_pipeline,
+    mutants,
+    plans,
+)
 
+Change = TypeVar("Change")
+Edit = tuple[tuple[Any, ...], Any]  # where in a document, and the value to put there
 Place = tuple[int, int, int]  # split, shard, index in the shard
 
 # What is read is judged by what it reads, and a change that makes no difference there is none.
@@ -118,13 +127,40 @@ def report_of(make: Any) -> tuple[ResumePlan | None, str]:
     return plan, "\n".join([*map(str, proof.broken), counts])
 
 
+def of_each_place(
+    name: str, changes: Iterable[Change], path_of: Callable[[Change], str]
+) -> Iterator[Change]:
+    """Yield the first change at each place, and one in three of the others.
+
+    Rows of a list are one place. Which of the others they are differs from plan to plan, and from
+    row to row, so that together they are changed in every way.
+    """
+    first, seen = list(plans()).index(name), Counter[str]()
+    for change in changes:
+        place = re.sub(r"\d+", "N", path_of(change))
+        row, number = divmod(seen[place], 3)
+        if not seen[place] or (first + row + number) % 3 == 0:
+            yield change
+        seen[place] += 1
+
+
 @pytest.mark.parametrize("name", plans())
 def test_whatever_is_changed_in_a_plan_is_reported_or_changes_nothing(name: str) -> None:
-    plan = plans()[name]
+    changes = of_each_place(name, mutants(plans()[name]), lambda mutant: mutant[1])
+    check_changed(plans()[name], changes)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", list(plans())[: max(1, FUZZ // 50)])
+def test_every_change_in_a_plan_is_reported_or_changes_nothing(name: str) -> None:
+    check_changed(plans()[name], mutants(plans()[name]))
+
+
+def check_changed(plan: ResumePlan, changes: Iterable[Mutant]) -> None:
     assert report_of(lambda: plan) == (plan, "")
     as_it_is = read_by_hand(plan)
     wrong = []
-    for _, path, make in mutants(plan):
+    for _, path, make in changes:
         add_cases()
         changed, report = report_of(make)
         root = re.split(r"[\[.#]", path[1:])[0]
@@ -144,7 +180,7 @@ def test_whatever_is_changed_in_a_plan_is_reported_or_changes_nothing(name: str)
     assert wrong == []
 
 
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
+def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[Edit]:
     """Yield where in a document to put which other value; `None` stands for leaving it out."""
     match value:
         case dict() | list():
@@ -185,13 +221,30 @@ def changed_document(document: Any, path: tuple[Any, ...], value: Any) -> bytes:
 
 @pytest.mark.parametrize("name", plans())
 def test_a_plan_file_that_was_edited_and_sealed_anew_is_found_out(name: str) -> None:
-    plan = plans()[name]
+    def place(edit: Edit) -> str:
+        return ".".join(map(str, edit[0]))
+
+    document = document_of(plans()[name])
+    check_edited(plans()[name], document, of_each_place(name, leaves(document), place))
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", list(plans())[: max(1, FUZZ // 50)])
+def test_every_edit_of_a_plan_file_sealed_anew_is_found_out(name: str) -> None:
+    document = document_of(plans()[name])
+    check_edited(plans()[name], document, leaves(document))
+
+
+def document_of(plan: ResumePlan) -> Any:
+    return json.loads("".join(plan_json(plan)))
+
+
+def check_edited(plan: ResumePlan, document: Any, edits: Iterable[Edit]) -> None:
     as_it_is = read_by_hand(plan)
-    document = json.loads("".join(plan_json(plan)))
     unmatched = changed_document(document, ("spec",), plan.spec)
     assert report_of(lambda: parse_plan(unmatched, source="plan"))[1] == ""
     wrong = []
-    for path, value in leaves(document):
+    for path, value in edits:
         if path[0] == DIGEST or not path:
             continue
         add_cases()

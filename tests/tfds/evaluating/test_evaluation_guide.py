@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -15,7 +15,7 @@ import pytest
 import shardctl
 from shardctl.planning.eval.advice import call_of
 from tests.cases import FUZZ, add_cases
-from tests.forked_scripts import ForkedScripts, Ran
+from tests.forked_scripts import Ran, forking_python
 from tests.tfds_datasets import build_dataset
 
 GUIDE = Path(shardctl.__file__).parent / "guide" / "evaluation.md"
@@ -194,10 +194,6 @@ def write_world(folder: Path) -> tuple[Path, dict[str, int]]:
     return dataset, {split: int(right[sum(sizes) - 1]) for split, sizes in SPLITS.items()}
 
 
-def forced(devices: int) -> str:
-    return f"--xla_force_host_platform_device_count={devices}"
-
-
 def free_address() -> str:
     with socket.create_server(("localhost", 0)) as server:
         return f"localhost:{server.getsockname()[1]}"
@@ -262,7 +258,8 @@ def check_hang(
     hang = plan.hang(remainder)
     assert hang is not None
     waiting = [index for index, ran in enumerate(all_ran) if not results_of(ran)]
-    assert (len(waiting), waiting[0]) == (hang.waiting, hang.first_waiting)
+    said = [ran.out for ran in all_ran]
+    assert (len(waiting), waiting[0]) == (hang.waiting, hang.first_waiting), said
     seen = int(np.minimum(plan.num_examples, hang.step * plan.host_batch).sum())
     assert seen < plan.total
     for index, ran in enumerate(all_ran):
@@ -316,22 +313,21 @@ def scripts(tmp_path: Path) -> dict[str, Path]:
     return {name: tmp_path / f"{name}.py" for name in texts}
 
 
-@pytest.fixture
-def forked(tmp_path: Path) -> Iterator[ForkedScripts]:
-    with ForkedScripts(tmp_path, JAX_PLATFORMS="cpu", JAX_LOG_COMPILES="1") as forked:
-        yield forked
+def run(commands: Sequence[Sequence[str | Path]], folder: Path, devices: int) -> list[Ran]:
+    """Run scripts on so many devices each, which note what XLA compiles."""
+    flags = f"--xla_force_host_platform_device_count={devices}"
+    return forking_python().run(commands, folder, XLA_FLAGS=flags, JAX_LOG_COMPILES="1")
 
 
 def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
-    tmp_path: Path, scripts: dict[str, Path], forked: ForkedScripts
+    tmp_path: Path, scripts: dict[str, Path]
 ) -> None:
-    """One test, so that there is one process from which all others are forked."""
     dataset, right = write_world(tmp_path)
     for devices in (1, 4):
-        alone = forked.run([[scripts["padded"], dataset, "test"]], XLA_FLAGS=forced(devices))
+        alone = run([[scripts["padded"], dataset, "test"]], tmp_path, devices)
         check_padded(alone, dataset, right, devices)
     together = as_processes(scripts["padded"], dataset, "test,validation")
-    all_ran = forked.run(together, XLA_FLAGS=forced(2))
+    all_ran = run(together, tmp_path, 2)
     check_padded(all_ran, dataset, right, devices=2)
     told = GUIDE.read_text("utf-8")
     result, _, shapes = results_of(all_ran[0])
@@ -342,7 +338,7 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     address = free_address()
     mixed: list[list[str | Path]]
     mixed = [[scripts["mixed"], address, str(process)] for process in range(2)]
-    all_ran = forked.run([*hanging, *mixed], XLA_FLAGS=forced(1))
+    all_ran = run([*hanging, *mixed], tmp_path, 1)
     plan = planned(dataset, "test", hosts=NUM_HOSTS, devices=1)
     assert plan.num_examples.tolist() == [257, 256, 256]
     check_hang(all_ran[:NUM_HOSTS], plan, "ragged")
@@ -350,7 +346,7 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
     check_mixed(all_ran[NUM_HOSTS:])
 
     call = call_of(planned(dataset, "test", hosts=1, devices=1))
-    (flax,) = forked.run([[scripts["flax"], dataset, call]], XLA_FLAGS=forced(4))
+    (flax,) = run([[scripts["flax"], dataset, call]], tmp_path, 4)
     assert flax.code == 0, flax.errors[-2000:]
     names = (
         "single device",
@@ -368,7 +364,7 @@ def test_evaluations_on_devices_and_processes_count_what_numpy_counts(
 
 @pytest.mark.fuzz
 def test_processes_without_padding_wait_where_the_plan_says_fuzzed(
-    tmp_path: Path, scripts: dict[str, Path], forked: ForkedScripts
+    tmp_path: Path, scripts: dict[str, Path]
 ) -> None:
     dataset, _ = write_world(tmp_path)
     remainder: Literal["ragged", "drop"]
@@ -385,4 +381,4 @@ def test_processes_without_padding_wait_where_the_plan_says_fuzzed(
         split = f"test[:{number}]"
         plan = planned(dataset, split, hosts=NUM_HOSTS, devices=devices)
         commands = as_processes(scripts[remainder], dataset, split)
-        check_hang(forked.run(commands, XLA_FLAGS=forced(devices)), plan, remainder)
+        check_hang(run(commands, tmp_path, devices), plan, remainder)

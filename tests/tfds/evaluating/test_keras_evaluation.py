@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ import pytest
 import shardctl
 import shardctl.tfds
 from tests.cases import add_cases
+from tests.forked_scripts import forking_python
 from tests.sessions import TOY
 from tests.tfds_datasets import build_dataset
 
@@ -162,31 +160,13 @@ def test_the_loop_of_the_guide_on_two_workers(tmp_path: Path) -> None:
         with socket.socket() as found:
             found.bind(("localhost", 0))
             ports.append(found.getsockname()[1])
-    workers = [
-        subprocess.Popen(
-            [sys.executable, "evaluate.py"],
-            cwd=tmp_path,
-            env=os.environ
-            | {
-                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                "TF_CONFIG": json.dumps(
-                    {
-                        "cluster": {"worker": [f"localhost:{port}" for port in ports]},
-                        "task": {"type": "worker", "index": index},
-                    }
-                ),
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+    cluster = {"worker": [f"localhost:{port}" for port in ports]}
+    environments = [
+        {"TF_CONFIG": json.dumps({"cluster": cluster, "task": {"type": "worker", "index": index}})}
         for index in range(2)
     ]
-    try:
-        for worker in workers:
-            out, errors = worker.communicate(timeout=200)
-            assert out.splitlines()[-1:] == counted, errors[-2000:]
-            add_cases()
-    finally:
-        for worker in workers:
-            worker.kill()
+    for ran in forking_python().run(
+        [[tmp_path / "evaluate.py"]] * 2, tmp_path, seconds=200, environments=environments
+    ):
+        assert ran.out.splitlines()[-1:] == counted, ran.errors[-2000:]
+        add_cases()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.forked_scripts import ForkedScripts
+from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
 LEFT = """
@@ -30,6 +30,5 @@ def test_a_script_that_leaves_its_loop_early_ends(tmp_path: Path) -> None:
     folder = build_dataset(tmp_path, splits={"train": lengths}, file_format="parquet")
     script = tmp_path / "left.py"
     script.write_text(LEFT)
-    with ForkedScripts(tmp_path) as scripts:
-        several = scripts.run([[script, folder]] * 3, seconds=150)
+    several = forking_python().run([[script, folder]] * 3, tmp_path, seconds=150)
     assert [ran.code for ran in several] == [0, 0, 0], several

@@ -41,6 +41,11 @@ def records(tf: Any, positions: Any) -> Any:
     )
 
 
+def as_it_is(records: Any, **_: Any) -> Any:
+    """Return records as the examples that they are here."""
+    return records
+
+
 def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) -> Any:
     """Return what the buffer held as the files give it: in pieces, in no useful order."""
     numbers = np.array(ranks or range(len(positions)), np.int64)[::-1]
@@ -80,7 +85,7 @@ def continued(tf: Any, num_elements: int, buffer_size: int, emitted: int) -> tup
     codes = [1000 + position for position in inside]
     rest = records(tf, range(state.num_read, num_elements))
     held = held_records(tf, inside) if inside else None
-    found = replayed(rest, held, np.array(codes, np.int64), state, num_elements)
+    found = replayed(rest, held, np.array(codes, np.int64), state, num_elements, as_it_is)
     order = tf_order(num_elements, buffer_size, SEED)
     return found, [f"record {position}".encode() for position in order[emitted:]]
 
@@ -112,7 +117,9 @@ def test_iterators_that_are_left_and_begun_again_share_nothing(tf: Any) -> None:
 def test_outputs_are_handed_out_up_to_the_stop(tf: Any) -> None:
     state, inside = stopped(40, 7, 20)
     held = held_records(tf, inside)
-    found = replayed(records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25)
+    found = replayed(
+        records(tf, range(state.num_read, 40)), held, np.array(inside), state, 25, as_it_is
+    )
     expected = [f"record {i}".encode() for i in tf_order(40, 7, SEED)[20:25]]
     assert list(found.as_numpy_iterator()) == expected
 
@@ -121,7 +128,7 @@ def test_records_with_ids_stay_together(tf: Any) -> None:
     state, inside = stopped(10, 3, 0)
     assert inside == []
     pairs = tf.data.Dataset.zip((records(tf, range(10)), records(tf, range(100, 110))))
-    found = replayed(pairs, None, np.empty(0, np.int64), state, 10)
+    found = replayed(pairs, None, np.empty(0, np.int64), state, 10, as_it_is)
     assert list(found.as_numpy_iterator()) == [
         (f"record {i}".encode(), f"record {100 + i}".encode()) for i in tf_order(10, 3, SEED)
     ]
@@ -135,7 +142,7 @@ def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:
     ranks = np.arange(len(codes))
     held = tf.data.Dataset.from_tensor_slices(([texts[0], *texts], ranks)).batch(4)
     rest = records(tf, range(state.num_read, 40))
-    found = list(replayed(rest, held, np.array(codes), state, 40).as_numpy_iterator())
+    found = list(replayed(rest, held, np.array(codes), state, 40, as_it_is).as_numpy_iterator())
     expected = [
         "record twice" if position in inside[:2] else f"record {position}"
         for position in tf_order(40, 7, SEED)[20:]
@@ -148,6 +155,6 @@ def test_files_that_hold_fewer_examples_than_stated_are_an_error(tf: Any, missin
     state, inside = stopped(40, 7, 20)
     rest = records(tf, range(state.num_read, 38 if missing == "rest" else 40))
     kept = inside[1:] if missing == "held" else inside
-    found = replayed(rest, held_records(tf, kept), np.array(inside), state, 40)
+    found = replayed(rest, held_records(tf, kept), np.array(inside), state, 40, as_it_is)
     with pytest.raises(tf.errors.OpError, match="fewer examples than the metadata says"):
         list(found.as_numpy_iterator())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import socket
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume
 from shardctl.tfds.training.process_host import check_host, hosts_said
+from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset, read_ids
 
 THREE = Host(index=3, count=8)
@@ -225,7 +225,7 @@ with strategy.scope():
 """
 
 
-def test_the_workers_of_a_real_strategy_say_who_they_are() -> None:
+def test_the_workers_of_a_real_strategy_say_who_they_are(tmp_path: Path) -> None:
     """Two processes that TensorFlow makes one cluster of."""
     sockets = [socket.create_server(("localhost", 0)) for _ in range(2)]
     workers = [f"localhost:{one.getsockname()[1]}" for one in sockets]
@@ -234,11 +234,15 @@ def test_the_workers_of_a_real_strategy_say_who_they_are() -> None:
     configs = []
     for index in range(2):
         task = {"type": "worker", "index": index}
-        configs.append(json.dumps({"cluster": {"worker": workers}, "task": task}))
-    arguments = [[str(index)] for index in range(2)]
-    for index, (out, _) in enumerate(outputs(_CHILD, arguments, TF_CONFIG=configs)):
+        configs.append({"TF_CONFIG": json.dumps({"cluster": {"worker": workers}, "task": task})})
+    script = tmp_path / "worker.py"
+    script.write_text(_CHILD)
+    commands: list[list[str | Path]] = [[script, str(index)] for index in range(2)]
+    all_ran = forking_python().run(commands, tmp_path, seconds=120, environments=configs)
+    for index, ran in enumerate(all_ran):
+        assert ran.code == 0, ran.errors
         source = "the tf.distribute strategy in scope"
-        assert out.splitlines() == [
+        assert ran.out.splitlines() == [
             f"[('TF_CONFIG', '{index}/2')]",
             f"[('{source}', '{index}/2')]",
             f"the plan is for host {1 - index} of 2, and by {source} this process is host "
@@ -246,19 +250,16 @@ def test_the_workers_of_a_real_strategy_say_who_they_are() -> None:
         ]
 
 
-def outputs(
-    program: str, arguments: Sequence[Sequence[str]], **environment: Sequence[str]
-) -> list[tuple[str, str]]:
+def outputs(program: str, arguments: Sequence[Sequence[str]]) -> list[tuple[str, str]]:
     """Run a program several times at once; return what each writes to stdout, and to stderr."""
     children = [
         subprocess.Popen(
             [sys.executable, "-c", program, *own],
-            env=os.environ | {name: values[index] for name, values in environment.items()},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
-        for index, own in enumerate(arguments)
+        for own in arguments
     ]
     try:
         found = [child.communicate(timeout=120) for child in children]

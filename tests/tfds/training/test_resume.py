@@ -19,6 +19,8 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
+from shardctl.tfds.builder_layout import dataset_of
+from shardctl.tfds.training.records import has_small_records
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed, elements
 from tests.core.order.toy_pipelines import (
@@ -267,3 +269,81 @@ def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
         assert rest.element_spec == whole.element_spec
         expected = [*whole.as_numpy_iterator()][6:]
         np.testing.assert_equal([*rest.as_numpy_iterator()], expected)
+
+
+@pytest.fixture(scope="module")
+def structured(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return the builder of examples that are ragged, nested, of several sizes and over 1 kB."""
+    import numpy as np
+    import tensorflow_datasets as tfds
+
+    features = tfds.features.FeaturesDict(
+        {
+            "id": np.int64,
+            "photo": tfds.features.Image(shape=(None, None, 3), encoding_format="png"),
+            "words": tfds.features.Sequence(tfds.features.Sequence(tfds.features.Text())),
+            "parts": {"box": tfds.features.BBoxFeature(), "tags": tfds.features.Sequence(np.int64)},
+            "steps": tfds.features.Dataset({"reward": np.float32}),
+        }
+    )
+
+    noise = np.random.default_rng(0).integers(0, 256, (20, 20, 3), np.uint8)
+
+    def example(i: int) -> dict[str, Any]:
+        return {
+            "id": i,
+            "photo": noise[: 18 + i % 3],
+            "words": [[f"{i}.{j}"] * j for j in range(i % 4)],
+            "parts": {
+                "box": tfds.features.BBox(ymin=0.0, xmin=0.0, ymax=1 / (1 + i), xmax=1.0),
+                "tags": [i] * (i % 3),
+            },
+            "steps": [{"reward": i + j} for j in range(i % 3)],
+        }
+
+    folder = build_dataset(
+        tmp_path_factory.mktemp("structured"),
+        splits={"train": [20, 0, 30]},
+        features=features,
+        example=example,
+    )
+    return tfds.builder_from_directory(folder)
+
+
+def as_lists(value: Any) -> Any:
+    """Return an element with its tensors, ragged ones and datasets as lists."""
+    if isinstance(value, dict):
+        return {name: as_lists(part) for name, part in value.items()}
+    if hasattr(value, "to_list"):
+        return value.to_list()
+    if hasattr(value, "numpy"):
+        found = value.numpy()
+        return found if isinstance(found, bytes) else found.tolist()
+    return [as_lists(element) for element in value]
+
+
+@pytest.mark.parametrize(
+    ("buffer", "consumed"),
+    [
+        pytest.param(15, [1, 20], id="a buffer that was just filled, and later"),
+        pytest.param(15, [49, 50], id="nothing is left to read, or only the next epoch"),
+        pytest.param(500, [20], id="a buffer of everything"),
+        pytest.param(1, [25], id="a buffer that holds nothing"),
+    ],
+)
+def test_examples_of_any_structure_go_on_through_a_buffer(
+    structured: Any, buffer: int, consumed: list[int]
+) -> None:
+    settings = ReadSettings(
+        cycle=2, block=3, shuffle_seed=3, buffer=buffer, buffer_seed=3, epochs=2
+    )
+    whole = shardctl.tfds.pipeline(structured, "train", settings, add_tfds_id=True)
+    expected = [as_lists(example) for example in whole]
+    assert not has_small_records(dataset_of(structured))  # the toys have
+    assert any(len(example["words"]) > 1 for example in expected)
+    for place in consumed:
+        rest = shardctl.tfds.exact_order(
+            structured, "train", settings, consumed=place, add_tfds_id=True
+        )
+        assert rest.element_spec == whole.element_spec
+        assert [as_lists(example) for example in rest] == expected[place:]

@@ -6,7 +6,6 @@ import json
 import random
 import runpy
 import signal
-import subprocess
 import sys
 import time
 import warnings
@@ -20,6 +19,7 @@ import pytest
 import shardctl.tfds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, add_cases, check_cases
+from tests.forked_scripts import forking_python
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, pipelines
 from tests.pipelines.real_pipelines import epochs_of_fit, real_dataset
 from tests.pipelines.tfds_sources import Sources, build_datasets
@@ -326,9 +326,10 @@ def test_killed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     script.write_text(SCRIPT)
 
     def run(log: Path, consumed: int, *, until: int | None = None) -> list[str]:
-        process = subprocess.Popen(
-            [sys.executable, str(script), str(folder), str(log), str(consumed)]
-        )
+        with open(tmp_path / "said", "wb") as said:
+            command: list[str | Path] = [script, folder, log, str(consumed)]
+            file = said.fileno()
+            process = forking_python().start(command, stdout=file, stderr=file)
         while process.poll() is None:
             if until is not None and log.exists() and log.read_text().count("\n") >= until:
                 process.send_signal(signal.SIGKILL)

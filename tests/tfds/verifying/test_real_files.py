@@ -13,7 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.planning.order import plan_order
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.verifying.real_files import exists, file_path, why_not_files
+from shardctl.tfds.verifying.real_files import why_not_files
 from shardctl.tfds.verifying.verify import verify
 from tests.core.order.toy_pipelines import (
     Toys,
@@ -31,16 +31,6 @@ def test_what_tfds_cannot_open_is_trouble(toys: Toys, tmp_path: Path) -> None:
     (folder / "features.json").write_text("{}")
     with pytest.raises(DatasetError, match="TFDS cannot open"):
         verify(read_tfds_folder(folder), "train")
-
-
-def test_a_file_lies_in_the_folder_of_its_part_if_there_is_one() -> None:
-    parts = (ShardFiles(data_dir="/data", pattern="d-\0", num_shards=2), ShardFiles(num_shards=1))
-    named = Split(name="train", shard_lengths=(1, 2, 3), files=parts)
-    unnamed = Split(name="test", shard_lengths=(1,))
-    dataset = Dataset(name="toy", splits=(named, unnamed))
-    assert file_path(dataset, 0, 1) == "/data/d-00001"
-    assert file_path(dataset, 0, 2) is None
-    assert file_path(dataset, 1, 0) is None
 
 
 @pytest.mark.tensorflow
@@ -62,14 +52,6 @@ def test_what_tfds_has_no_reader_for_is_named(
     split = Split(name="train", shard_lengths=(1,), files=files)
     reads = plan_order(Dataset(name="d", splits=(split,), **kind), "train").order.reads
     assert str(why_not_files(reads)).startswith(said)
-
-
-def test_a_file_is_looked_for_in_a_folder_or_behind_a_url(tmp_path: Path) -> None:
-    (tmp_path / "here").touch()
-    assert exists(str(tmp_path / "here"))
-    assert not exists(str(tmp_path / "there"))
-    assert exists(f"file://{tmp_path}/here")
-    assert not exists(f"file://{tmp_path}/there")
 
 
 def test_an_image_is_not_decoded_where_there_is_nothing_else(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.inspect import Inspection
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph
+from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
 
@@ -112,19 +111,17 @@ def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> Non
         "    read = tfds.builder_from_directory(folder).as_dataset(split='test')\n"
         "    return read.map(lambda e: e['id'] + 5).shuffle(buffer, seed=1).repeat(2)\n"
     )
-    run = [sys.executable, "-m", "shardctl", "verify", f"{script}:make"]
+    run = ["-m", "shardctl", "verify", f"{script}:make"]
     words = ["--", str(folder), "buffer=4"]
-    answer = subprocess.run(
-        [*run, "-f", "json", "--pass", "1", *words], capture_output=True, text=True, check=False
+    answer, refused = forking_python().run(
+        [[*run, "-f", "json", "--pass", "1", *words], [*run, "--shuffle-seed", "1", *words]],
+        tmp_path,
     )
-    assert answer.returncode == 0, answer.stderr
-    document = json.loads(answer.stdout)
+    assert answer.code == 0, answer.errors
+    document = json.loads(answer.out)
     assert (document["equal"], document["num_checked"], document["spec"]) == (True, 24, "test")
-    refused = subprocess.run(
-        [*run, "--shuffle-seed", "1", *words], capture_output=True, text=True, check=False
-    )
-    assert refused.returncode == 2
-    assert "the function says how it reads" in refused.stderr
+    assert refused.code == 2
+    assert "the function says how it reads" in refused.errors
 
 
 def test_another_seed_than_that_of_the_object_is_seen(folder: Path) -> None:

@@ -16,6 +16,7 @@ from shardctl.planning.lint.rules import (
     subsplits,
     unshuffled,
 )
+from shardctl.planning.lint.rules.loaders import grain, hugging_face, torch
 from shardctl.planning.lint.rules.stages import cached, counts, mixtures, shuffled
 
 LINT_RULES: tuple[Rule, ...] = (
@@ -68,4 +69,15 @@ LINT_RULES: tuple[Rule, ...] = (
     mixtures.cut_mixture,
     counts.open_count,
     counts.nothing_left,
+    grain.worker_batches,
+    grain.lost_remainder,
+    grain.host_permutation,
+    grain.doubled_example,
+    grain.overlapping_window,
+    torch.worker_order,
+    torch.repeated_in_evaluation,
+    hugging_face.hosts_read_everything,
+    hugging_face.idle_workers,
+    hugging_face.small_stream_buffer,
+    hugging_face.lost_stride,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
 from shardctl.planning.lint.rules.stages import as_seeds
 
 
@@ -94,6 +94,7 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint 'test[:6]' --hosts 8 -d mnist",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def idle_hosts(context: LintContext) -> Iterator[Violation]:
     """Find fewer examples than hosts."""

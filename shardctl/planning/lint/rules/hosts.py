@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
 
 # From here on reading everything on every host is more than a detail.
 MANY_HOSTS = 8
@@ -163,6 +163,7 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint --hosts 8 --batch 1 -d imagenet2012",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     """Find hosts that end before others do."""

@@ -11,7 +11,7 @@ from shardctl.core.stages.stages import Cache, Map, Prefetch, Take, WithOptions
 from shardctl.core.stages.stages import Read as StageRead
 from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
 from shardctl.planning.lint.rules.stages import as_settings
 
 _COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
@@ -139,6 +139,7 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
         "does, and `shardctl eval --pad` counts it), or take a batch size that divides.",
         example="shardctl lint test --batch 512 --drop-remainder -d mnist",
     ),
+    loaders=EVERY_LOADER,
 )
 def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
     """Find evaluation examples that fill no batch."""
@@ -148,8 +149,12 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
         return
     for read in context.evaluated:
         columns = context.shares(read).columns
-        lost = 0 if columns is None else int((columns.num_examples % settings.batch).sum())
-        if lost:
+        lost = 0
+        if columns is not None:
+            dropped = int((columns.num_examples % settings.batch).sum())
+            # What a loader reads twice, so that all hosts have as many, is not lost once dropped.
+            lost = min(dropped, read.num_examples - int(columns.num_examples.sum()) + dropped)
+        if lost > 0:
             hosts = f" on {context.num_hosts:,} hosts" if context.num_hosts > 1 else ""
             yield Violation(
                 why=f"{read.spec}: {lost:,} of {read.num_examples:,} examples fill no batch of "

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
+from shardctl.planning.lint.rules.loaders import shuffles as of_loaders
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
@@ -36,9 +37,13 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
         ),
         example="shardctl lint --epochs 90 -d imagenet2012",
     ),
+    loaders=EVERY_LOADER,
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
+    if context.loader != "tfds":
+        yield from of_loaders.one_order(context)
+        return
     if context.stage_chains:
         yield from as_settings.one_order(context)
         return
@@ -229,9 +234,13 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
         fix=phrase("Give {shuffle_seed=N} for files and {buffer_seed=N} for the buffer."),
         example="shardctl lint --shuffle-files -d imagenet2012",
     ),
+    loaders=EVERY_LOADER,
 )
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
+    if context.loader != "tfds":
+        yield from of_loaders.no_seed(context)
+        return
     settings = context.settings
     if settings.global_seed is not None:
         return

@@ -17,7 +17,7 @@ from shardctl.planning.lint.id_sets import (
     num_ids,
     without,
 )
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
 
 _SMALL_GAP = 100  # a gap of at most 1/100 of a split is an oversight, a larger one intended
 _MOST_PLUSES = 2  # a longer spec helps nobody
@@ -44,6 +44,7 @@ _SPECS = ("specs", "eval")
         example="shardctl lint 'train[:60%]' --eval 'train[50%:]' -d imagenet2012",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def leak(context: LintContext) -> Iterator[Violation]:
     """Find examples in a spec for training and in one for evaluation."""
@@ -77,6 +78,7 @@ def leak(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint 'train[:60%]' 'train[50%:]' -d imagenet2012",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def overlap(context: LintContext) -> Iterator[Violation]:
     """Find examples in two specs of the same use."""
@@ -127,6 +129,7 @@ def _rest(context: LintContext, one: Read, other: Read) -> str | None:
         example="shardctl lint 'train[:60%]+train[50%:]' -d imagenet2012",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def repeated_part(context: LintContext) -> Iterator[Violation]:
     """Find a sum whose parts overlap."""
@@ -158,6 +161,7 @@ def repeated_part(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint 'train[:0shard]' -d imagenet2012",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def surprising_spec(context: LintContext) -> Iterator[Violation]:
     """Find bounds that TFDS reads in its own way, and specs that select nothing."""
@@ -197,6 +201,7 @@ def surprising_spec(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint 'train[:59%]' --eval 'train[60%:]' -d imagenet2012",
     ),
     for_data_source=True,
+    loaders=EVERY_LOADER,
 )
 def gap(context: LintContext) -> Iterator[Violation]:
     """Find small gaps between the specs of a split."""

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
+from shardctl.planning.lint.rules.loaders import shuffles as of_loaders
 from shardctl.planning.lint.rules.stages import as_settings
 
 
@@ -36,9 +37,13 @@ from shardctl.planning.lint.rules.stages import as_settings
         ),
         example="shardctl lint -d imagenet2012",
     ),
+    loaders=EVERY_LOADER,
 )
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""
+    if context.loader != "tfds":
+        yield from of_loaders.no_shuffle(context)
+        return
     if context.stage_chains:
         yield from as_settings.no_shuffle(context)
         return

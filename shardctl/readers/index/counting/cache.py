@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -57,27 +56,6 @@ _KEEP = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _UNWRITABLE = ("SQLITE_READONLY", "SQLITE_FULL")
 _AT_ONCE = 900  # names in a query; SQLite takes 999 values at least
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB")
-
-
-def cache_folder(env: Mapping[str, str]) -> Path | None:
-    """Return where shardctl keeps what can be made again, None where there is no such place.
-
-    >>> cache_folder({"SHARDCTL_CACHE_DIR": "/scratch/cache"})
-    PosixPath('/scratch/cache')
-    """
-    if env.get("SHARDCTL_CACHE_DIR"):
-        return Path(env["SHARDCTL_CACHE_DIR"])
-    if env.get("XDG_CACHE_HOME"):
-        return Path(env["XDG_CACHE_HOME"], "shardctl")
-    try:
-        home = Path.home()
-    except RuntimeError:
-        return None
-    if sys.platform == "darwin":
-        return home / "Library" / "Caches" / "shardctl"
-    if sys.platform == "win32":
-        return Path(env.get("LOCALAPPDATA") or home / "AppData" / "Local", "shardctl")
-    return home / ".cache" / "shardctl"
 
 
 class KnownCounts:

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
 
-from shardctl.readers.index.counting.cache import KnownCounts, cache_folder
+from shardctl.readers.index.counting.cache import KnownCounts
+from shardctl.readers.index.counting.cache_folder import cache_folder
 from shardctl.readers.index.counting.earlier import EarlierCounts, read_earlier
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import FileContents

@@ -149,7 +149,7 @@ class _Worker:
 
     def __init__(self, answers: _Queue) -> None:
         self.batches: deque[dict[int, FileToCount]] = deque()
-        with _signals_blocked():
+        with signals_blocked():
             self.process = subprocess.Popen(  # noqa: S603  # this very Python, a fixed program
                 [sys.executable, "-P", "-c", _PROGRAM],
                 stdin=subprocess.PIPE,
@@ -159,7 +159,7 @@ class _Worker:
         self._reader = threading.Thread(target=self._receive, args=(answers,), daemon=True)
         self._reader.start()
         with self._sending() as pipe:
-            pipe.write(_module_path())
+            pipe.write(module_path())
 
     def _receive(self, answers: _Queue) -> None:
         assert self.process.stdout is not None
@@ -208,7 +208,7 @@ class _Worker:
         )
 
 
-def _module_path() -> bytes:
+def module_path() -> bytes:
     """Return the line that says where modules are found; what is no text there Python ignores too.
 
     This package is found where "" or "src" in `sys.path` means a folder that was left since.
@@ -219,7 +219,7 @@ def _module_path() -> bytes:
 
 
 @contextmanager
-def _signals_blocked() -> Iterator[None]:
+def signals_blocked() -> Iterator[None]:
     """Let a process that starts here never see Ctrl-C, which is for the one that ends it."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

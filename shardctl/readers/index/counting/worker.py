@@ -23,7 +23,7 @@ from shardctl.readers.records.contents import FileContents
 _REPORTS = 0.1  # seconds between two answers of one batch
 _LENGTH = struct.Struct("<Q")
 # What comes before it is nobody's answer: a sitecustomize.py or a .pth file prints.
-_BEGIN = b"\0shardctl counts\0"
+BEGIN = b"\0shardctl counts\0"
 _CONTENTS = tuple(field.name for field in fields(FileContents))
 
 
@@ -122,11 +122,11 @@ def await_begin(file: IO[bytes]) -> None:
         EOFError: the process has ended.
     """
     seen = b""
-    while not seen.endswith(_BEGIN):
+    while not seen.endswith(BEGIN):
         more = file.read(1)
         if not more:
             raise EOFError
-        seen = (seen + more)[-len(_BEGIN) :]
+        seen = (seen + more)[-len(BEGIN) :]
 
 
 class _Answers:
@@ -158,7 +158,7 @@ def main() -> None:
     source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     # What a library prints must not get among the answers.
     os.dup2(2, 1)
-    target.write(_BEGIN)
+    target.write(BEGIN)
     target.flush()
     batches: queue.SimpleQueue[_Packed] = queue.SimpleQueue()
     threading.Thread(target=_read_batches, args=(source, batches), daemon=True).start()

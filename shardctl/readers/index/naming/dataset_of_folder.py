@@ -11,19 +11,27 @@ from shardctl.readers.index.naming.split_words import split_word
 # Folders that are called by what is in them.
 _PLAIN = re.compile(
     r"data|dataset|datasets|files|shards?|records?|tf_?records?|parquet|arrow|mds|wds|webdataset"
-    r"|array_?records?|tar|default|main|raw|tmp",
+    r"|array_?records?|tar|default|main|raw|tmp|snapshots",
     re.IGNORECASE,
 )
+# Folders of Hugging Face's caches: fingerprints and commits, and what is of the hub.
+_HASH = re.compile(r"[0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{64}")
+_OF_HUB = re.compile(r"datasets--(.+--)?")
 
 
 def dataset_of_folder(root: str) -> tuple[str | None, str | None]:
     """Return name and version as folders of TFDS say them, `mnist/3.0.1`, else the folder's name.
 
-    Folders that are called as a split, or `data`, say nothing of the name where one above does. It
+    Folders that are called as a split, `data`, or by a hash, say nothing of the name where one
+    above does. It
     is made a name that TFDS takes; None where there is nothing to make it of.
 
     >>> dataset_of_folder("/data/mnist/3.0.1"), dataset_of_folder("/d/ImageNet-1k/data/train")
     (('mnist', '3.0.1'), ('image_net_1k', None))
+    >>> dataset_of_folder("cache/squad/plain_text/0.0.0/7b6d24c440a36b68")[0]
+    'plain_text'
+    >>> dataset_of_folder("hub/datasets--me--digits/snapshots/" + 40 * "a" + "/data")[0]
+    'digits'
     >>> dataset_of_folder("gs://bucket"), dataset_of_folder("/data"), dataset_of_folder("/")
     (('bucket', None), ('data', None), (None, None))
     """
@@ -31,11 +39,12 @@ def dataset_of_folder(root: str) -> tuple[str | None, str | None]:
     parts = [part for part in path.split("/") if part]
     version = None
     plain = None
-    for part in reversed(parts):
+    named = [part for part in parts if not _HASH.fullmatch(part)] or parts
+    for part in reversed(named):
         if version is None and version_key(part) and plain is None:
             version = part
             continue
-        name = valid_name(part)
+        name = valid_name(_OF_HUB.sub("", part, count=1))
         if name is None:
             continue
         if not (_PLAIN.fullmatch(part) or split_word(part)):

@@ -15,7 +15,7 @@ import pytest
 
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.counting import cache as module
-from shardctl.readers.index.counting.cache import FILENAME, KnownCounts, cache_folder
+from shardctl.readers.index.counting.cache import FILENAME, KnownCounts
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import Damage, FileContents
 
@@ -279,19 +279,3 @@ def test_the_database_does_not_grow_beyond_a_bound(
         sizes.append((tmp_path / FILENAME).stat().st_size)
     assert max(sizes) < 200_000
     assert found(tmp_path, task("/29/7"), task("/28/7"), task("/0/7")) == [5, 5, None]
-
-
-@pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({"SHARDCTL_CACHE_DIR": "/c", "XDG_CACHE_HOME": "/x"}, "/c"),
-        ({"XDG_CACHE_HOME": "/x"}, "/x/shardctl"),
-        ({}, "/home/me/.cache/shardctl"),
-    ],
-)
-def test_where_counts_are_kept(
-    env: dict[str, str], folder: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setenv("HOME", "/home/me")
-    assert cache_folder(env) == Path(folder)

@@ -1,4 +1,4 @@
-"""The contents of the files of an order, checked before TensorFlow opens the first of them."""
+"""The contents of the files of an order, checked before a library opens the first of them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c
 from shardctl.readers.records.read_file import why_not_read
+from shardctl.readers.verifying.files_here import exists, file_path, first_file_here
 from shardctl.readers.verifying.parallel import FileToRead, read_record_files
-from shardctl.tfds.verifying.real_files import exists, file_path, first_file_here
 
 
 @dataclass(frozen=True, kw_only=True)

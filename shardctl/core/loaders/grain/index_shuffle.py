@@ -1,0 +1,191 @@
+"""Grain's shuffle of an index, and its inverse: no list of the examples is ever made.
+
+A block cipher of four rounds permutes all numbers of as many bits as the largest index has; what it
+makes of an index is enciphered again until it is an index ("cycle walking").
+
+Source: grain/_src/python/experimental/index_shuffle/index_shuffle.cc.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.loaders.grain.round_keys import ROUNDS, round_keys
+
+LEAST_BITS = 16
+# So few indices are mostly walked past; then the whole cipher is made, and the walks with it.
+_FEW = 4096
+# How many numbers are enciphered at once: what processors keep near by.
+_AT_ONCE = 1 << 15
+_TABLES = 64  # ciphers that are made at once, of 128 KiB each
+
+_Words = NDArray[Any]
+
+
+def block_bits(num_examples: int) -> int:
+    """Return how many bits the cipher permutes.
+
+    They are too few for the last of 4 ** k + 1 examples (65,537): it comes out as the first does.
+
+    >>> block_bits(65_536), block_bits(65_537), block_bits(65_538)
+    (16, 16, 18)
+    """
+    largest = num_examples - 1
+    bits = math.ceil(math.log2(float(largest))) if largest > 0 else 0
+    return max(bits + bits % 2, LEAST_BITS)
+
+
+def is_permutation(num_examples: int) -> bool:
+    """Return whether a shuffle hands out each of so many examples once."""
+    return num_examples <= 1 << block_bits(num_examples)
+
+
+def shuffled(indices: Int64s, seeds: Int64s, num_examples: int) -> Int64s:
+    """Return which example is at each index of its shuffle, int64[q].
+
+    seeds: int64[q], or int64[1] for all of them; each of 0 to 2**32 - 1.
+    """
+    return _walked(indices, seeds, num_examples, backwards=False)
+
+
+def unshuffled(examples: Int64s, seeds: Int64s, num_examples: int) -> tuple[Int64s, Int64s]:
+    """Return (which of `examples`, index), int64[r] each: where a shuffle hands out examples.
+
+    That is one index each; where `is_permutation` is not, the last example has none, and another
+    has two.
+    """
+    size = 1 << block_bits(num_examples)
+    if num_examples <= size:
+        return np.arange(len(examples)), _walked(examples, seeds, num_examples, backwards=True)
+    query = np.flatnonzero(examples < size)
+    own = seeds if len(seeds) == 1 else seeds[query]
+    found = _walked(examples[query], own, size, backwards=True)
+    again = np.flatnonzero(found + size < num_examples)
+    return np.append(query, query[again]), np.append(found, found[again] + size)
+
+
+def _walked(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: bool) -> Int64s:
+    if num_examples == 1 or not len(indices):
+        return np.zeros_like(indices)
+    if num_examples < _FEW:
+        return _looked_up(indices, seeds, num_examples, backwards=backwards)
+    found = np.empty_like(indices)
+    bits = block_bits(num_examples)
+    keys = round_keys(seeds) if len(seeds) == 1 else None
+    for start in range(0, len(indices), _AT_ONCE):
+        here = slice(start, start + _AT_ONCE)
+        own = round_keys(seeds[here]) if keys is None else keys
+        found[here] = _walked_together(indices[here], own, bits, num_examples, backwards)
+    return found
+
+
+def _walked_together(
+    indices: Int64s, keys: NDArray[np.uint64], bits: int, num_examples: int, backwards: bool
+) -> Int64s:
+    found = _enciphered(indices, keys, bits, backwards=backwards)
+    todo = np.flatnonzero(found >= num_examples)
+    while len(todo):
+        own = keys if keys.shape[1] == 1 else keys[:, todo]
+        again = _enciphered(found[todo], own, bits, backwards=backwards)
+        found[todo] = again
+        todo = todo[again >= num_examples]
+    return found
+
+
+def _enciphered(numbers: Int64s, keys: NDArray[np.uint64], bits: int, *, backwards: bool) -> Int64s:
+    """Return the cipher of numbers, whose bits beyond `bits` are lost, int64[q]."""
+    half = bits // 2
+    # Rotations are cut from a word that is written twice.
+    word: Any = np.uint16 if bits <= 16 else np.uint32 if bits <= 32 else np.uint64
+    mask = word((1 << half) - 1)
+    left: _Words = (numbers >> half & int(mask)).astype(word)
+    right: _Words = (numbers & int(mask)).astype(word)
+    rounds = [(left, right, key.astype(word)) for key in keys]
+    for number in range(1, ROUNDS, 2):
+        rounds[number] = (right, left, rounds[number][2])
+    room = np.empty_like(left), np.empty_like(left), np.empty_like(left)
+    for changed, by, key in reversed(rounds) if backwards else rounds:
+        _round(changed, by, key, half, mask, room)
+    found: Int64s = (left.astype(np.int64) << half) | right.astype(np.int64)
+    return found
+
+
+def _round(
+    changed: _Words,
+    by: _Words,
+    key: _Words,
+    half: int,
+    mask: Any,
+    room: tuple[_Words, _Words, _Words],
+) -> None:
+    """Change one half of each number by the other: twice the same round is none."""
+    word = by.dtype.type
+    doubled, found, turned = room
+    np.left_shift(by, word(half), out=doubled)
+    np.bitwise_or(doubled, by, out=doubled)
+    np.right_shift(doubled, word(half - 1), out=found)
+    np.right_shift(doubled, word(half - 8), out=turned)
+    np.bitwise_and(found, turned, out=found)
+    np.right_shift(doubled, word(half - 2), out=turned)
+    np.bitwise_xor(found, turned, out=found)
+    np.bitwise_xor(found, key, out=found)
+    np.bitwise_and(found, mask, out=found)
+    np.bitwise_xor(changed, found, out=changed)
+
+
+def _looked_up(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: bool) -> Int64s:
+    """Return the same for few examples, from the whole cipher of each seed."""
+    distinct, which = np.unique(seeds, return_inverse=True)
+    found = np.empty_like(indices)
+    for start in range(0, len(distinct), _TABLES):
+        own = distinct[start : start + _TABLES]
+        here = np.flatnonzero((which >= start) & (which < start + _TABLES))
+        if len(distinct) == 1:
+            here = np.arange(len(indices))
+        rows = (which[here] - start) << LEAST_BITS if len(seeds) > 1 else np.zeros_like(here)
+        found[here] = _walked_in(_ciphers(own, backwards), rows, indices[here], num_examples)
+    return found
+
+
+def _ciphers(seeds: Int64s, backwards: bool) -> NDArray[np.uint16]:
+    """Return what the smallest cipher makes of each number, one row after the other."""
+    return np.concatenate([_cipher(seed, backwards) for seed in seeds.tolist()])
+
+
+@lru_cache(maxsize=_TABLES)
+def _cipher(seed: int, backwards: bool) -> NDArray[np.uint16]:
+    keys, numbers = round_keys(np.array([seed])), np.arange(1 << LEAST_BITS)
+    return _enciphered(numbers, keys, LEAST_BITS, backwards=backwards).astype(np.uint16)
+
+
+def _walked_in(
+    ciphers: NDArray[np.uint16], rows: Int64s, indices: Int64s, num_examples: int
+) -> Int64s:
+    """Return where indices come to in their rows of the ciphers, int64[q]."""
+    found: Int64s = ciphers.take(rows + indices).astype(np.int64)
+    todo = np.flatnonzero(found >= num_examples)
+    if len(todo):
+        _lengthen(ciphers.reshape(-1, 1 << LEAST_BITS), num_examples)
+    while len(todo):
+        again = ciphers.take(rows[todo] + found[todo])
+        found[todo] = again
+        todo = todo[again >= num_examples]
+    return found
+
+
+def _lengthen(ciphers: NDArray[np.uint16], num_examples: int) -> None:
+    """Make each step of walks two, four, .. steps, which stop at an index, in place.
+
+    That costs as much as a few steps of many walks, or as many steps of a few.
+    """
+    ciphers[:, :num_examples] = np.arange(num_examples, dtype=np.uint16)
+    longest = (1 << LEAST_BITS) // (2 * num_examples * len(ciphers))
+    for _ in range(longest.bit_length()):
+        for row in ciphers:
+            row[:] = row.take(row)

@@ -1,0 +1,204 @@
+"""What one process of a loader hands out, in order, and in which batches."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+
+_NONE = np.empty(0, np.int64)
+_PIECE = 1 << 20  # examples of an epoch that are looked through together
+
+
+class Batches(ABC):
+    """How the examples that a process hands out are cut into batches, from the first to the last.
+
+    Every example handed out is in a batch: those of a batch that is dropped are not handed out.
+    """
+
+    num_batches: int
+
+    @abstractmethod
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+
+    @abstractmethod
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+
+
+class EqualBatches(Batches):
+    """Batches of one size, the last of each epoch of what is left.
+
+    >>> EqualBatches(5, 2, epochs=2).bounds(5)
+    (9, 10)
+    """
+
+    def __init__(self, num_examples: int, size: int, *, epochs: int = 1) -> None:
+        """`num_examples` are those of one epoch."""
+        self._num_examples, self._size = num_examples, size
+        self._an_epoch = -(-num_examples // size)
+        self.num_batches = self._an_epoch * epochs
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+        epochs, within = np.divmod(positions, max(self._num_examples, 1))
+        steps, offsets = np.divmod(within, self._size)
+        return epochs * self._an_epoch + steps, offsets
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+        epoch, step = divmod(step, self._an_epoch)
+        start, stop = step * self._size, min((step + 1) * self._size, self._num_examples)
+        return epoch * self._num_examples + start, epoch * self._num_examples + stop
+
+
+class UnequalBatches(Batches):
+    """Batches of any sizes, int64[batches], each of 1 at least."""
+
+    def __init__(self, sizes: Int64s) -> None:
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self.num_batches = len(sizes)
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+        steps = np.searchsorted(self._starts, positions, side="right") - 1
+        return steps, positions - self._starts[steps]
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+        return int(self._starts[step]), int(self._starts[step + 1])
+
+
+class HandedOut(ABC):
+    """All epochs of one process, from position 0: which index is where, both ways.
+
+    num_examples: handed out in all epochs. epoch_size: of the first of them.
+    batches: None where examples come one by one.
+    shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
+    num_read: taken from storage for the first epoch, None where these are what is handed out of it.
+    among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
+    """
+
+    num_examples: int
+    epoch_size: int
+    num_read: int | None = None
+    among: Sequence[range] | None = None
+    batches: Batches | None = None
+    shuffles: bool = False
+    is_uniform: bool = False
+
+    @abstractmethod
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+
+    @abstractmethod
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+
+    @abstractmethod
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+
+
+class EpochByEpoch(HandedOut):
+    """Epochs one after the other, each of them a row of indices that is built as a whole.
+
+    `sizes` are the lengths of the epochs; `epoch(e)` returns the indices (int64[sizes[e]]) of the
+    e-th of them, which are kept for the latest two.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        epoch: Callable[[int], Int64s],
+        *,
+        batches: Batches | None = None,
+        shuffles: bool = False,
+        is_uniform: bool = False,
+    ) -> None:
+        self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+        self._epoch = epoch
+        self._kept: dict[int, Int64s] = {}
+        self.num_examples = int(self._starts[-1])
+        self.epoch_size = int(sizes[0]) if len(sizes) else 0
+        self.batches, self.shuffles, self.is_uniform = batches, shuffles, is_uniform
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        epochs = self.epochs_at(positions)
+        found = np.empty(len(positions), np.int64)
+        for epoch in np.unique(epochs).tolist():
+            here = np.flatnonzero(epochs == epoch)
+            found[here] = self._indices(epoch)[positions[here] - self._starts[epoch]]
+        return found
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        queries, positions = [_NONE], [_NONE]
+        for epoch, start in enumerate(self._starts[:-1].tolist() if len(indices) else ()):
+            there = self._indices(epoch)
+            for first in range(0, len(there), _PIECE):
+                query, place = matches(indices, there[first : first + _PIECE])
+                queries.append(query)
+                positions.append(place + (start + first))
+        return np.concatenate(queries), np.concatenate(positions)
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        epochs: Int64s = np.searchsorted(self._starts, positions, side="right") - 1
+        return epochs
+
+    def _indices(self, epoch: int) -> Int64s:
+        found = self._kept.pop(epoch, None)
+        if found is None:
+            while len(self._kept) > 1:
+                del self._kept[next(iter(self._kept))]
+            found = self._epoch(epoch)
+        self._kept[epoch] = found
+        return found
+
+    @cached_property
+    def num_epochs(self) -> int:
+        """Number of epochs."""
+        return len(self._starts) - 1
+
+
+def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
+    """Return (which of `wanted`, place in `there`), int64[r] each, of all pairs that are equal.
+
+    >>> [found.tolist() for found in matches(np.array([7, 3, 7]), np.array([3, 7, 5]))]
+    [[1, 0, 2], [0, 1, 1]]
+    """
+    order = np.argsort(wanted, kind="stable")
+    ascending = wanted[order]
+    first = np.searchsorted(ascending, there)
+    count = np.searchsorted(ascending, there, side="right") - first
+    found = np.flatnonzero(count)
+    first, count = first[found], count[found]
+    # The pairs of one place are a run of queries; `nth` counts within it.
+    nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    return order[np.repeat(first, count) + nth], np.repeat(found, count)
+
+
+def batches_of_epochs(
+    sizes: Sequence[int], batch: int | None, *, drop_remainder: bool
+) -> tuple[list[int], Batches | None]:
+    """Return (examples handed out of each epoch, its batches), where batches end with an epoch."""
+    if batch is None:
+        return list(sizes), None
+    kept = [size // batch * batch if drop_remainder else size for size in sizes]
+    if len(set(kept)) == 1:
+        return kept, EqualBatches(kept[0], batch, epochs=len(kept))
+    return kept, UnequalBatches(
+        np.concatenate([_NONE, *(_batch_sizes(size, batch) for size in kept)])
+    )
+
+
+def _batch_sizes(size: int, batch: int) -> Int64s:
+    full, rest = divmod(size, batch)
+    return np.append(np.full(full, batch, np.int64), [rest] if rest else _NONE)

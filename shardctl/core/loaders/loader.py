@@ -1,0 +1,184 @@
+"""The loaders: which there are, which settings each reads, and which versions prove its rule.
+
+Importing it loads neither NumPy nor any of the libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TYPE_CHECKING, Literal
+
+from shardctl.core.loaders.hugging_face.eras import ERAS
+
+if TYPE_CHECKING:
+    from shardctl.core.loaders.asked import Asked
+    from shardctl.core.loaders.handed_out import HandedOut
+
+LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loader:
+    """A library that reads examples, and the rule of its order.
+
+    name: in documents and behind `--loader`. title: what people call it.
+    library: its package, as pip knows it.
+    proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
+        where none is installed and none is named. `versions.py` says what counts besides.
+    takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
+    rule: module and function that answers an `Asked` with what one process hands out.
+    source: where in the library the rule is.
+    eras: versions from which on the library follows another rule, where there were several.
+    beside: other packages that the order comes from, and their proven versions, ascending.
+    changes: module and function that say what changed between two versions, "" if nothing did.
+    rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
+    deals_batches: hosts share whole batches, so a partial one is dropped before they share.
+    """
+
+    name: LoaderName
+    title: str
+    library: str
+    proven: tuple[str, ...]
+    takes: Mapping[str, str]
+    rule: str
+    source: str
+    eras: tuple[str, ...] = ()
+    beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    changes: str = ""
+    rule_version: int = 1
+    deals_batches: bool = False
+
+    def handed_out(self, asked: Asked) -> HandedOut:
+        """Return what one process hands out.
+
+        Raises:
+            UsageError: the library refuses these settings, or the rule does not know them.
+            UnpredictableOrderError: the library leaves the order open.
+        """
+        module, _, function = self.rule.partition(":")
+        found: HandedOut = getattr(import_module(module), function)(asked)
+        return found
+
+    def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
+        """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
+        if not self.changes:
+            return ""
+        module, _, function = self.changes.partition(":")
+        found: str = getattr(import_module(module), function)(old, new, pipeline)
+        return found
+
+
+_GRAIN = Loader(
+    name="grain",
+    title="Grain",
+    library="grain",
+    proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
+    takes={
+        "shuffle_seed": "IndexSampler(seed), MapDataset.shuffle",
+        "epochs": "IndexSampler(num_epochs), MapDataset.repeat",
+        "host": "ShardOptions(shard_index, shard_count)",
+        "host_by": "ShardOptions, or a slice of a MapDataset",
+        "drop_shard_remainder": "ShardOptions(drop_remainder)",
+        "workers": "DataLoader(worker_count), mp_prefetch",
+        "batch": "Batch(batch_size)",
+        "drop_remainder": "Batch(drop_remainder)",
+        "buffer": "WindowShuffleMapDataset(window_size)",
+        "buffer_seed": "WindowShuffleMapDataset(seed)",
+    },
+    rule="shardctl.core.loaders.grain.orders:handed_out",
+    source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
+    eras=("0.2.13",),
+)
+_TORCH = Loader(
+    name="torch",
+    title="PyTorch's DataLoader",
+    library="torch",
+    proven=("2.6.0", "2.13.0", "2.14.1"),
+    takes={
+        "shuffle": "DataLoader(shuffle)",
+        "shuffle_seed": "DistributedSampler(seed)",
+        "global_seed": "torch.manual_seed",
+        "epochs": "for epoch in range(N)",
+        "host": "DistributedSampler(rank, num_replicas)",
+        "drop_shard_remainder": "DistributedSampler(drop_last)",
+        "workers": "DataLoader(num_workers)",
+        "batch": "DataLoader(batch_size)",
+        "drop_remainder": "DataLoader(drop_last)",
+        "pass_index": "sampler.set_epoch",
+    },
+    rule="shardctl.core.loaders.torch.samplers:handed_out",
+    source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
+    "aten/src/ATen/native/TensorFactories.cpp",
+)
+_STATEFUL = Loader(
+    name="stateful",
+    title="torchdata's StatefulDataLoader",
+    library="torchdata",
+    proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
+    eras=("0.11.0",),
+    takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
+    rule="shardctl.core.loaders.torch.stateful:handed_out",
+    source="torchdata/stateful_dataloader/sampler.py, "
+    "torchdata/stateful_dataloader/stateful_dataloader.py",
+    beside={"torch": _TORCH.proven},
+)
+_ACCELERATE = Loader(
+    name="accelerate",
+    title="Hugging Face Accelerate",
+    library="accelerate",
+    proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
+    takes={
+        "shuffle": "DataLoader(shuffle)",
+        "shuffle_seed": "TrainingArguments(data_seed), or its seed",
+        "epochs": "num_train_epochs",
+        "host": "Accelerator(process_index, num_processes)",
+        "workers": "dataloader_num_workers",
+        "batch": "per_device_train_batch_size",
+        "drop_remainder": "dataloader_drop_last",
+        "pass_index": "DataLoaderShard.set_epoch",
+    },
+    rule="shardctl.core.loaders.torch.accelerate:handed_out",
+    source="accelerate/data_loader.py",
+    beside={"torch": _TORCH.proven},
+    deals_batches=True,
+)
+
+_HF = Loader(
+    name="hf",
+    title="Hugging Face Datasets",
+    library="datasets",
+    proven=(
+        *("3.0.2", "3.1.0", "3.2.0", "3.3.2", "3.4.1", "3.5.1", "3.6.0"),
+        *("4.0.0", "4.1.0", "4.1.1", "4.2.0", "4.3.0"),
+        *("4.4.0", "4.4.1", "4.4.2", "4.5.0"),
+        *("4.6.0", "4.6.1", "4.7.0"),
+        *("4.8.0", "4.8.1", "4.8.2", "4.8.3", "4.8.4", "4.8.5"),
+        *("5.0.0", "5.0.1", "5.1.0", "5.2.0"),
+    ),
+    takes={
+        "shuffle_seed": "shuffle(seed)",
+        "epochs": "for epoch in range(N)",
+        "pass_index": "set_epoch",
+        "host": "split_dataset_by_node(rank, world_size)",
+        "host_by": "split_dataset_by_node(strategy)",
+        "workers": "DataLoader(num_workers)",
+        "batch": "DataLoader(batch_size)",
+        "drop_remainder": "DataLoader(drop_last)",
+        "streaming": "load_dataset(streaming)",
+        "buffer": "shuffle(buffer_size)",
+        "input_shards": "shuffle(max_buffer_input_shards)",
+        "arrow": "to_iterable_dataset, not from_generator",
+    },
+    rule="shardctl.core.loaders.hugging_face.orders:handed_out",
+    source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
+    eras=tuple(era.since for era in ERAS[1:]),
+    changes="shardctl.core.loaders.hugging_face.eras:changed_between",
+)
+
+# Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
+LOADERS: Mapping[str, Loader] = {
+    loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
+}
+LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)

@@ -1,0 +1,127 @@
+"""Is a data source that of the dataset and spec whose order it is read in?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from os.path import basename
+from typing import Annotated, Any
+
+from shardctl.core.arguments.kinds import Kind
+from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.dataset.identity import dataset_title
+from shardctl.core.instructions.reads import reads_of
+from shardctl.core.text import counted, printable
+from shardctl.errors import DatasetError, UsageError
+from shardctl.feeding.key_order import KeyOrder
+from shardctl.tfds.builder_layout import dataset_of
+
+_NEEDED = 'a TFDS builder, a reference as "mnist", a path, a list of these, or a Dataset'
+
+
+def _dataset(value: Any) -> Any:
+    if hasattr(value, "info") and hasattr(value, "data_dir"):
+        return dataset_of(value)
+    try:
+        return as_dataset(value)
+    except UsageError as error:
+        if not isinstance(value, Dataset | str) and "is needed" in str(error):
+            raise UsageError(f"{_NEEDED} is needed") from None
+        raise
+
+
+# What is read: as for the verbs, or a builder of TFDS.
+BuilderOrDataset = Annotated[
+    Any, Kind(take=_dataset, needed=_NEEDED, several="datasets", exact=frozenset({Dataset}))
+]
+
+
+def _is_source(value: Any) -> Any:
+    try:
+        len(value)
+    except TypeError:
+        has_length = False
+    else:
+        has_length = hasattr(value, "__getitem__")
+    if not has_length or isinstance(value, str | bytes | dict):
+        raise UsageError("a data source is needed, as tfds.data_source(name, split=spec)")
+    return value
+
+
+DataSource = Annotated[
+    Any, Kind(take=_is_source, needed="a data source, with len() and [key]", several="data sources")
+]
+
+
+def check_source(source: Any, order: KeyOrder) -> None:
+    """Refuse a data source that does not hold what the spec of an order selects.
+
+    One of TFDS says of which files it is; of others only the length is known.
+
+    Raises:
+        DatasetError: another length, another dataset, or files of other lengths.
+    """
+    title, spec = order.dataset.title, printable(order.spec)
+    if len(source) != order.num_records:
+        raise DatasetError(
+            f"source has {counted(len(source), 'record')}, and {spec} of {title} "
+            f"{counted(order.num_records, 'example')}: give that of tfds.data_source with "
+            f"split={spec!r}, whole and in its own order"
+        )
+    info = getattr(source, "dataset_info", None)
+    if info is None or not hasattr(source, "split"):
+        return
+    config = getattr(info, "config_name", None) or None
+    theirs = dataset_title(info.name, config, str(info.version))
+    ours = order.dataset
+    known = dataset_title(
+        ours.name,
+        config if ours.config is None else ours.config,
+        str(info.version) if ours.version is None else ours.version,
+    )
+    if theirs != known:
+        raise DatasetError(f"source is of {printable(theirs)}, and the order one of {title}")
+    _check_files(source, info, order)
+
+
+def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
+    split = next(iter(info.splits)) if source.split is None else source.split
+    theirs = [*_pieces_of_source(info.splits[split].file_instructions, info.file_format)]
+    ours = [*_pieces(order)]
+    if theirs == ours:
+        return
+    if [piece[1:] for piece in theirs] == [piece[1:] for piece in ours]:
+        first = next(i for i, piece in enumerate(theirs) if piece != ours[i])
+        raise DatasetError(
+            f"source reads {printable(str(source.split))}: its file {first} is "
+            f"{printable(theirs[first][0])} where the order has {printable(ours[first][0])}"
+        )
+    raise DatasetError(
+        f"source reads {printable(str(source.split))} of files of other lengths than "
+        f"{printable(order.spec)} of {order.dataset.title}: the order follows from the lengths of "
+        "the files, so prepare both formats with as many shards, or give the dataset of the source"
+    )
+
+
+def _pieces_of_source(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:
+    suffix = str(getattr(file_format, "value", file_format))
+    for one in instructions:
+        take = one.examples_in_shard - one.skip if one.take < 0 else one.take
+        if take:
+            name = _without(basename(str(one.filename)), suffix)
+            yield name, one.skip, take, one.examples_in_shard
+
+
+def _pieces(order: KeyOrder) -> Iterator[tuple[str, int, int, int]]:
+    suffix = order.dataset.file_format
+    for one in reads_of(order.dataset, order.planned.ranges):
+        if one.take:
+            yield _without(one.filename, suffix), one.skip, one.take, one.examples_in_shard
+
+
+def _without(name: str, suffix: str) -> str:
+    """Return the name of a file without its format, in which two copies differ.
+
+    >>> _without("toy-train.array_record-00000-of-00001", "array_record")
+    'toy-train.*-00000-of-00001'
+    """
+    return name.replace(f".{suffix}", ".*")

@@ -1,0 +1,19 @@
+"""tf.data's order for Grain: a sampler, a loader and a dataset over `tfds.data_source`.
+
+    import shardctl.grain
+
+    source = tfds.data_source("digits", split="train")
+    loader = shardctl.grain.data_loader(source, "digits", "train", settings, workers=2)
+
+What the model sees is what `tfds.load` with these settings would hand out, batch for batch.
+Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
+"""
+
+from shardctl.grain.fitting import fit_epochs
+from shardctl.grain.loader import data_loader
+from shardctl.grain.ordered_map import map_dataset
+from shardctl.grain.sampler import Sampler
+from shardctl.grain.states import consumed
+from shardctl.grain.texts import keep_texts
+
+__all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "keep_texts", "map_dataset"]

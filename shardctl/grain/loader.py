@@ -1,0 +1,155 @@
+"""A `grain.DataLoader` whose batches are tf.data's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
+from shardctl.errors import UsageError
+from shardctl.feeding.feature_types import with_types
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.grain.libraries import grain
+from shardctl.grain.padding import PaddedSource, drop_padding
+from shardctl.grain.sampler import padded_sampler
+from shardctl.grain.states import order_from
+from shardctl.grain.texts import keeping_texts
+
+_MOST_BUFFERED = 1_000_000
+
+
+@checked
+def data_loader(
+    source: DataSource,
+    dataset: BuilderOrDataset,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    operations: Sequence[object] = (),
+    workers: int = 0,
+    consumed: int = 0,
+    states: Sequence[bytes] = (),
+    seed: int | None = None,
+    worker_buffer_size: int = 1,
+    read_options: object = None,
+) -> Any:
+    """Return a `grain.DataLoader` that hands out tf.data's examples, or batches of the settings.
+
+    The batches are equal to tf.data's with any number of workers, the last one too, which is
+    smaller, or left out where the settings drop it. Numbers have the types of their features, which
+    `tfds.data_source` does not give them; texts are arrays of bytes, as tf.data's are.
+
+    Args:
+        source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
+        dataset, spec, settings, consumed, states, seed: as for `Sampler`.
+        operations: transformations of examples, and of batches behind a `grain.transforms.Batch`
+            of the settings' batch; where none is among them, it is made at the end.
+        workers, worker_buffer_size, read_options: those of `grain.DataLoader`.
+
+    Raises:
+        UsageError: operations whose batches are other ones; as for `Sampler`.
+        DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+        MissingDependencyError: Grain is not installed.
+    """
+    if not 0 <= worker_buffer_size <= _MOST_BUFFERED:
+        raise UsageError(
+            phrase(
+                "{worker_buffer_size=}: a number from 0 to {} is needed",
+                _MOST_BUFFERED,
+                worker_buffer_size=worker_buffer_size,
+            )
+        )
+    order = order_from(dataset, spec, settings, consumed=consumed, states=states)
+    check_source(source, order)
+    source = with_types(source)
+    library = grain()
+    every = _with_batch(list(operations), order.settings, library.transforms)
+    sampler = padded_sampler(order, workers=workers, seed=seed)
+    if workers > 1:
+        _check_before_batch(every, library.transforms)
+    if len(sampler) > len(order):
+        source, every = PaddedSource(source), [drop_padding(), *every]
+    return library.DataLoader(
+        data_source=source,
+        sampler=sampler,
+        operations=every,
+        worker_count=workers,
+        worker_buffer_size=worker_buffer_size,
+        shard_options=library.sharding.NoSharding(),
+        read_options=read_options,
+    )
+
+
+def _with_batch(operations: list[Any], settings: ReadSettings, transforms: Any) -> list[Any]:
+    """Return operations that make the batches of the settings, whose texts are tf.data's."""
+    batches = [one for one in operations if _is_batch(one, transforms)]
+    if settings.batch is None:
+        if batches:
+            raise UsageError(
+                phrase(
+                    "operations make batches of {}, and the settings none: {batch=}",
+                    batches[0].batch_size,
+                    batch=int(batches[0].batch_size),
+                )
+            )
+        return operations
+    if not batches:
+        batches = [transforms.Batch(settings.batch, drop_remainder=False)]
+        operations = [*operations, *batches]
+    _check_batches(batches, settings)
+    place = operations.index(batches[0])
+    return [*operations[:place], keeping_texts(), *operations[place:]]
+
+
+def _check_batches(batches: list[Any], settings: ReadSettings) -> None:
+    one = batches[0]
+    if len(batches) > 1 or one.batch_size != settings.batch:
+        sizes = ", then of ".join(str(batch.batch_size) for batch in batches)
+        raise UsageError(
+            phrase(
+                "operations make batches of {}, and the settings of {}: one Batch of that size is "
+                "needed, or none",
+                sizes,
+                settings.batch,
+            )
+        )
+    if getattr(one, "drop_remainder", False) and not settings.drop_remainder:
+        raise UsageError(
+            phrase("operations drop the last batch, and the settings do not: {drop_remainder=True}")
+        )
+
+
+def _is_batch(operation: Any, transforms: Any) -> bool:
+    return isinstance(operation, transforms.Batch) or type(operation).__name__ == "BatchOperation"
+
+
+def _check_before_batch(operations: Sequence[Any], transforms: Any) -> None:
+    """Refuse what makes other numbers of examples within workers, whose batches are then others."""
+    many = tuple(
+        getattr(transforms, name) for name in ("Filter", "FlatMap") if hasattr(transforms, name)
+    )
+    for one in operations:
+        if isinstance(one, many) or not _is_known(one, transforms):
+            raise UsageError(
+                phrase(
+                    "operations: {} with {workers}: each worker would batch what is left of its "
+                    "own records, and the batches be others than tf.data's; take one process, "
+                    "workers=0, or filter before the data is prepared",
+                    type(one).__name__,
+                )
+            )
+
+
+def _is_known(operation: Any, transforms: Any) -> bool:
+    """Return whether an operation makes one element of each, or batches of the settings."""
+    known = ("Map", "RandomMap", "MapWithIndex", "Batch")
+    kinds = tuple(getattr(transforms, name) for name in known if hasattr(transforms, name))
+    return isinstance(operation, kinds) or type(operation).__name__ in (
+        "BatchOperation",
+        "MapOperation",
+        "RandomMapOperation",
+        "TfRandomMap",
+    )

@@ -1,0 +1,191 @@
+"""A process of its own in which a real loader runs: nothing of it stays behind.
+
+A library starts threads and worker processes, and forks of a process with threads hang or die. So
+it is imported by a fresh Python, which leads a session: whatever ends it ends its workers, too.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO, Any
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.loaders.asked import Asked
+from shardctl.errors import DatasetError, ShardctlError
+from shardctl.loaders.live import Source, made_loader
+from shardctl.loaders.pieces import GaveUpError, Pieces, in_pieces
+from shardctl.loaders.row_files import RowFiles
+from shardctl.readers.index.counting.local_runner import module_path, signals_blocked
+from shardctl.readers.index.counting.worker import BEGIN, await_begin, receive, send
+
+_PROGRAM = """
+import sys
+path = bytes.fromhex(open(0, "rb", 0, closefd=False).readline().decode())
+sys.path[:] = path.decode("utf-8", "surrogatepass").split(chr(0))
+from shardctl.loaders.process import main
+main()
+"""
+
+
+class LoaderProcess:
+    """Runs a loader, one order after the other; the context ends it.
+
+    `where` is its module and class, as in `live.WHERE`. The process is started when it is first
+    needed, and anew where an order is left before its end.
+    """
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    def __enter__(self) -> LoaderProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.end()
+        if self._folder is not None:
+            self._folder.cleanup()
+
+    def pieces(self, asked: Asked, examples: Source | RowFiles) -> Pieces:
+        """Yield what the loader hands out, batches together.
+
+        Raises:
+            GaveUpError: the library raised an error, or its process died.
+            ShardctlError: the library is not installed, or refuses these settings.
+        """
+        process = self._process or self._started()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        whole = False
+        try:
+            send(process.stdin, (self._where, asked, examples))
+            while True:
+                message = receive(process.stdout)
+                if message is None:
+                    whole = True
+                    return
+                if isinstance(message, Exception):
+                    whole = True
+                    raise message
+                sizes, indices = message
+                yield sizes, np.frombuffer(indices, np.int64)
+        except (EOFError, OSError) as error:
+            raise GaveUpError(f"its process {_how_it_ended(process)}") from error
+        finally:
+            if not whole:
+                self.end()
+
+    def end(self) -> None:
+        """End the process and all that it started."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        with suppress(OSError):
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, signal.SIGKILL)
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            with suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def _environment(self) -> dict[str, str]:
+        """Return what libraries are told: no card, no network, files in a folder of ours."""
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(
+                prefix="shardctl-", ignore_cleanup_errors=True
+            )
+        folder = self._folder.name
+        caches = dict.fromkeys(("TMPDIR", "HF_DATASETS_CACHE"), folder)
+        return {**caches, "CUDA_VISIBLE_DEVICES": "-1", "HF_HUB_OFFLINE": "1"}
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        shown = bool(os.environ.get("SHARDCTL_TRACEBACK"))
+        with signals_blocked():
+            process = subprocess.Popen(  # noqa: S603  # this very Python, a fixed program
+                [sys.executable, "-P", "-c", _PROGRAM],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=None if shown else subprocess.DEVNULL,
+                start_new_session=True,
+                env=os.environ | self._environment(),
+            )
+        self._process = process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(module_path())
+            process.stdin.flush()
+            await_begin(process.stdout)
+        except (EOFError, OSError) as error:
+            how = _how_it_ended(process)
+            raise DatasetError(f"the process that runs the loader {how} before it began") from error
+        return process
+
+
+def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
+    code = process.wait()
+    return f"ended with {code}" if code >= 0 else f"was ended by {signal.Signals(-code).name}"
+
+
+def main() -> None:
+    """Run the loaders that are asked for on stdin, until nothing more comes."""
+    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)  # what a library prints must not get among the answers
+    target.write(BEGIN)
+    target.flush()
+    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    threading.Thread(target=_read_ahead, args=(source, asked), daemon=True).start()
+    try:
+        while True:
+            _answer(target, *asked.get())
+    except OSError:  # nobody reads any more
+        _end_all()
+
+
+def _answer(target: IO[bytes], where: str, asked: Asked, examples: Source | RowFiles) -> None:
+    live = made_loader(where)
+
+    def batches() -> Iterator[Int64s]:
+        if isinstance(examples, RowFiles):
+            yield from examples.batches(asked, live)
+        else:
+            yield from live.batches(asked, examples)
+
+    try:
+        for sizes, indices in in_pieces(batches()):
+            send(target, (sizes, indices.tobytes()))
+    except (ShardctlError, GaveUpError) as error:
+        send(target, error)
+        return
+    send(target, None)
+
+
+def _read_ahead(source: IO[bytes], asked: queue.SimpleQueue[Any]) -> None:
+    """Read what is asked, so that the end of who asks is seen while a loader runs."""
+    try:
+        while True:
+            asked.put(receive(source))
+    except EOFError:
+        _end_all()
+
+
+def _end_all() -> None:
+    """End this process and the workers that a library has started in it."""
+    if hasattr(os, "killpg"):
+        os.killpg(os.getpgrp(), signal.SIGKILL)
+    os._exit(0)

@@ -1,0 +1,239 @@
+"""The order of a real loader beside the predicted one, on files where it reads them here."""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from random import Random
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.core.loaders.loader import LOADERS, Loader
+from shardctl.core.loaders.versions import VerifiedVersion, same_version
+from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress, Watch
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.text import counted
+from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.loaders.compare import first_difference
+from shardctl.loaders.live import WHERE, IndexRange, extra_of, live_loader
+from shardctl.loaders.process import LoaderProcess
+from shardctl.loaders.random_settings import random_orders
+from shardctl.loaders.real_data import RealData, real_data
+from shardctl.planning.loader_version import LoaderVersion, installed_loader_version
+from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.order import PlannedOrder, order_of_loader, resolved_spec
+from shardctl.planning.verify import (
+    FirstDifference,
+    Take,
+    Verification,
+    Window,
+    check_not_nothing,
+    check_take,
+    taken,
+)
+from shardctl.readers.loaders.installed import installed_version
+from shardctl.readers.loaders.verified import beside_of, forget_verified, keep_verified
+
+NUM_SETTINGS = 100  # at random, that a version nobody knows has to agree in
+_PER_SECOND = 20_000  # examples, of the slowest library
+
+
+@checked
+def verify_loader(
+    dataset: DatasetLike,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    take: Take = None,
+    watch: Watch | None = None,
+) -> Verification:
+    """Run the loader that settings name, as it is installed, and compare it with the prediction.
+
+    It reads from files where it can: Grain and PyTorch through `tfds.data_source` (array_record,
+    Parquet), Hugging Face its own kinds. Elsewhere it runs over indices of the same number; so it
+    always does for a version that is not proven, with random settings besides. Where all of them
+    are equal that is kept, and the version is predicted from then on.
+
+    Args:
+        dataset, spec, settings: as for `shardctl.verify`; `loader` names the loader.
+        take: how many examples are compared, from the first; -1 or "all" for all.
+        watch: is called as the work proceeds.
+
+    Raises:
+        UsageError: another version is asked for than the installed one; or as for `simulate`.
+        MissingDependencyError: the library is not installed.
+    """
+    dataset, settings = as_dataset(dataset), as_settings(settings)
+    loader = LOADERS[settings.loader]
+    version = version_here(loader, settings)
+    resolved = resolved_spec(dataset, spec)
+    refuse_open_splits(resolved)
+    planned = order_of_loader(resolved, settings, version)
+    check_not_nothing(resolved, planned.order.num_examples, settings.host)
+    check_take("all" if take == -1 else take)
+    with LoaderProcess(WHERE[loader.name]) as process:
+        check = _Check(planned=planned, loader=loader, process=process, watch=watch)
+        check.run("all" if take == -1 else take)
+        if not version.is_proven:
+            check.try_version()
+    return check.answer(dataset)
+
+
+def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
+    """Return the installed version of the library of a loader, whether or not it is proven.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+        UsageError: another version is asked for.
+    """
+    installed, named = installed_version(loader.library), settings.loader_version
+    if installed is None:
+        raise MissingDependencyError(
+            f"{loader.library} is not installed, and verify --loader {loader.name} runs it; "
+            f"install it with: pip install 'shardctl[{extra_of(loader.name)}]'"
+        )
+    if named is not None and not same_version(named, installed):
+        raise UsageError(
+            phrase(
+                "{loader_version=}: installed is {} {}, and verify runs what is installed; without "
+                "{loader_version} it compares that one",
+                loader.library,
+                installed,
+                loader_version=named,
+            )
+        )
+    known = installed_loader_version(loader, installed)
+    return known or LoaderVersion(version=installed, is_proven=False)
+
+
+@dataclass(kw_only=True)
+class _Check:
+    """A run of the real loader, and what came out of it."""
+
+    planned: PlannedOrder
+    loader: Loader
+    process: LoaderProcess
+    watch: Watch | None
+
+    def __post_init__(self) -> None:
+        self._notes: list[str] = []
+        self._unequal: list[str] = []
+        self._num_left_out = 0
+
+    @property
+    def order(self) -> LoaderOrder:
+        """The order that is compared."""
+        order = self.planned.order
+        assert isinstance(order, LoaderOrder)
+        return order
+
+    def run(self, take: Take) -> None:
+        """Compare the order that is asked for, from its first example."""
+        order = self.order
+        live = live_loader(self.loader.name)
+        self._data: RealData = real_data(self.planned.resolved, order, live, take, self.watch)
+        self._notes += self._data.notes
+        if self._data.differs:
+            self._unequal.append(self._data.differs)
+        size = taken(take, self._data.read, order.num_examples)
+        progress = Progress(self.watch, "examples", size, per_second=_PER_SECOND)
+        self._difference = first_difference(
+            order,
+            self.process.pieces(order.asked, self._data.rows or self._data.examples),
+            size,
+            read=self._data.read,
+            progress=progress,
+            canonical=self._data.canonical,
+        )
+        self._window = Window(start=0, stop=size, read=self._data.read)
+        if size < order.num_examples:
+            self._notes.append(
+                phrase(
+                    "read: the first {:,} of {:,} examples; {take=all} reads them all",
+                    size,
+                    order.num_examples,
+                )
+            )
+
+    def try_version(self) -> None:
+        """Compare random settings with a version that is not proven; keep it if all are equal."""
+        version = f"{self.loader.library} {self.order.version}"
+        wrong = self._wrong_setting()
+        if wrong is not None:
+            self._unequal.append(wrong)
+        if self._unequal or self._difference is not None:
+            forget_verified(self.loader.name, self.order.version)
+            return
+        compared = NUM_SETTINGS - self._num_left_out
+        failed = keep_verified(
+            VerifiedVersion(
+                loader=self.loader.name,
+                version=self.order.version,
+                rule=self.loader.rule_version,
+                num_settings=compared,
+                date=time.strftime("%Y-%m-%d"),
+                beside=beside_of(self.loader.name),
+            )
+        )
+        said = f"{version} is equal in {counted(compared, 'random setting')} as well"
+        if self._num_left_out:
+            said += f" ({self._num_left_out} with workers left out, which need PyTorch)"
+        if failed is None:
+            self._notes.append(f"{said}; from now on its order is predicted here, with a warning")
+        else:
+            self._notes.append(f"{said}, and that could not be kept: {failed}")
+
+    def _wrong_setting(self) -> str | None:
+        """Return the first of some random settings whose real order is another one, in words."""
+        progress = Progress(self.watch, "settings", NUM_SETTINGS, per_second=10)
+        random = Random(0)  # noqa: S311  # nothing to guess
+        with closing(random_orders(self.loader, self.order.version, random)) as orders:
+            for order in islice(orders, NUM_SETTINGS):
+                pieces = self.process.pieces(order.asked, IndexRange(order.asked.num_examples))
+                try:
+                    found = first_difference(order, pieces, order.num_examples)
+                except UsageError as refusal:
+                    return f"{order.settings!r}: {refusal}"
+                except MissingDependencyError:
+                    if not order.settings.workers:
+                        raise
+                    self._num_left_out += 1  # worker processes are those of another library
+                    found = None
+                progress.advance(1)
+                if found is not None:
+                    return _said_of(order, found)
+        return None
+
+    def answer(self, dataset: Dataset) -> Verification:
+        """Return what came out."""
+        packages = {self.loader.library: self.order.version, **beside_of(self.loader.name)}
+        return Verification(
+            dataset=dataset,
+            spec=self.planned.spec,
+            pipeline=settings_in_force(self.order.settings, ordered=dataset.ordered),
+            num_examples=self.order.num_examples,
+            read=self._data.read,
+            windows=(self._window,),
+            first_difference=self._difference,
+            num_files=self._data.checks.num_files,
+            files=self._data.checks.findings,
+            versions={**packages, **self._data.versions},
+            notes=tuple(self._notes),
+            warnings=self.planned.warnings,
+            unequal=tuple(self._unequal),
+        )
+
+
+def _said_of(order: LoaderOrder, found: FirstDifference) -> str:
+    """Return under which settings an order differs, and where."""
+    lengths = ", ".join(map(str, order.asked.lengths.tolist()))
+    there = found.reason or f"example {found.found}"
+    return (
+        f"{order.settings!r} over shards of {lengths} examples: at position {found.position:,} "
+        f"example {found.expected} was predicted, and it comes to {there}"
+    )

@@ -1,0 +1,172 @@
+"""How the examples of a spec fill the batches of an evaluation: what is lost, where it hangs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import EqualByItems, Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.tabular import Tabular
+from shardctl.core.text import counted, in_short
+
+Remainder = Literal["ragged", "drop", "pad"]
+
+REMAINDERS: tuple[Remainder, ...] = ("ragged", "drop", "pad")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hang:
+    """A collective that some hosts enter and others never do.
+
+    step: the first step, from 0, that not every host makes.
+    waiting: number of hosts that enter it, `first_waiting` the first of them.
+    finished: number of hosts that are done by then.
+    """
+
+    step: int
+    waiting: int
+    first_waiting: int
+    finished: int
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evaluation(EqualByItems, Tabular):
+    """How the examples of a spec fill the batches of an evaluation; columns are int64[num_hosts].
+
+    `device_batch` is the batch of one device, `host_batch` that of all devices of a host.
+    `remainder` says what is done with the examples that fill no batch: "ragged" hands them out in a
+    smaller one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone
+    until every host has made as many as the one with the most ("infinite padding").
+    """
+
+    dataset: Dataset
+    spec: str
+    settings: ReadSettings
+    num_devices: int
+    device_batch: int
+    remainder: Remainder
+    reads: Reads
+    resolved: Resolved
+    num_examples: Int64s
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts."""
+        return len(self.num_examples)
+
+    @property
+    def total(self) -> int:
+        """Number of examples in the spec."""
+        return self.reads.num_examples
+
+    @property
+    def host_batch(self) -> int:
+        """Examples in a full batch of a host, which its devices share."""
+        return self.num_devices * self.device_batch
+
+    @cached_property
+    def num_batches(self) -> Int64s:
+        """Batches of each host that hold an example, a last partial one counted."""
+        return -(-self.num_examples // self.host_batch)
+
+    @cached_property
+    def remainders(self) -> Int64s:
+        """Examples in each host's partial batch, 0 where there is none."""
+        return self.num_examples % self.host_batch
+
+    @cached_property
+    def padding(self) -> Int64s:
+        """Examples that each host's partial batch lacks, 0 where there is none."""
+        return -self.num_examples % self.host_batch
+
+    @cached_property
+    def padding_batches(self) -> Int64s:
+        """Batches of padding alone that each host needs to keep up with the one with the most."""
+        batches: Int64s = self.num_batches.max() - self.num_batches
+        return batches
+
+    @checked
+    def num_steps(self, remainder: Remainder) -> Int64s:
+        """Return how many steps each host makes, by what is done with the remainder."""
+        if remainder == "drop":
+            steps: Int64s = self.num_examples // self.host_batch
+            return steps
+        return self.num_batches + (self.padding_batches if remainder == "pad" else 0)
+
+    @checked
+    def distinct_shapes(self, remainder: Remainder) -> int:
+        """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
+        full = int(self.num_examples.max()) >= self.host_batch
+        if remainder == "drop":
+            return int(full)
+        if remainder == "pad":
+            return int(self.total > 0)
+        partial = np.unique(self.remainders)
+        return int((partial > 0).sum()) + full
+
+    @property
+    def dropped_by_device_batch(self) -> int:
+        """Examples lost by `batch(device_batch, drop_remainder=True)` on every host.
+
+        The devices then share the batches, and in the last step some of them may have none.
+        """
+        return int((self.num_examples % self.device_batch).sum())
+
+    @property
+    def dropped_by_host_batch(self) -> int:
+        """Examples lost by `batch(host_batch, drop_remainder=True)` on every host."""
+        return int(self.remainders.sum())
+
+    @property
+    def num_lost(self) -> int:
+        """Examples that the evaluation as it is set up does not see."""
+        return self.dropped_by_host_batch if self.remainder == "drop" else 0
+
+    @checked
+    def hang(self, remainder: Remainder) -> Hang | None:
+        """Return where a collective hangs, None where every host makes as many steps.
+
+        A host waits in its collective (`psum`) for hosts that have no more batches.
+        """
+        steps = self.num_steps(remainder)
+        least = int(steps.min())
+        waiting = np.flatnonzero(steps > least)
+        if not len(waiting):
+            return None
+        return Hang(
+            step=least,
+            waiting=len(waiting),
+            first_waiting=int(waiting[0]),
+            finished=self.num_hosts - len(waiting),
+        )
+
+    @property
+    def differing_step(self) -> int | None:
+        """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
+
+        They then run different XLA programs, which breaks SPMD even where nobody waits.
+        """
+        least, most = int(self.num_examples.min()), int(self.num_examples.max())
+        if self.remainder != "ragged" or least == most or not least % self.host_batch:
+            return None
+        return least // self.host_batch
+
+    def __repr__(self) -> str:
+        hang = self.hang(self.remainder)
+        return in_short(
+            self,
+            f"{self.dataset.title} {self.spec}",
+            counted(self.num_hosts, "host"),
+            f"batches of {self.num_devices} x {self.device_batch:,}",
+            f"{self.num_lost:,} of {counted(self.total, 'example')} lost",
+            "" if hang is None else f"hangs at step {hang.step:,}",
+        )

@@ -1,0 +1,267 @@
+"""SC081 to SC085: what Grain's workers, hosts and windows do that nobody asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from shardctl.core.loaders.loader import LoaderName
+from shardctl.core.phrase import Argument, phrase
+from shardctl.core.text import counted
+from shardctl.errors import ShardctlError
+from shardctl.planning.lint.context import LintContext, Read
+from shardctl.planning.lint.rule import Story, Violation, rule
+
+if TYPE_CHECKING:
+    from shardctl.core.order.loader_order import LoaderOrder
+
+_GRAIN: tuple[LoaderName, ...] = ("grain",)
+
+
+@rule(
+    "SC081",
+    "worker-batches",
+    "warning",
+    "batches that depend on the number of workers",
+    story=Story(
+        happens="Each of Grain's worker processes reads every W-th record and makes batches of its "
+        "own, which then come in turn. So the number of workers decides which examples meet in a "
+        "batch: the same seed with 2 and with 4 workers is two training runs, and each worker may "
+        "end with a batch that is not full. A checkpoint is refused where the number changed.",
+        source="grain/_src/python/dataset/transformations/process_prefetch.py, "
+        "multiprocess_prefetch, and interleave.py. 0/300 orders of real workers differed.",
+        fix=phrase(
+            "Keep {workers=N} fixed as carefully as the seed; or make the batches before the "
+            "workers share them, by MapDataset.batch before to_iter_dataset; or hand Grain an "
+            "order that shardctl.grain makes, whose batches no number of workers changes."
+        ),
+        example="shardctl lint --loader grain --shuffle-seed 1 --workers 4 --batch 256 -d mnist",
+    ),
+    loaders=_GRAIN,
+)
+def worker_batches(context: LintContext) -> Iterator[Violation]:
+    """Find batches that several workers make."""
+    settings = context.settings
+    if (settings.workers or 0) < 2 or (settings.batch or 0) < 2:
+        return
+    for read, order in _orders(context):
+        if order.num_examples > 1:
+            yield Violation(
+                why=phrase(
+                    "{}: with {} each worker batches what it reads itself; with another number of "
+                    "them other examples meet in a batch",
+                    read.spec,
+                    Argument("workers", settings.workers),
+                ),
+                fix=phrase("keep {workers} fixed, or batch a MapDataset before to_iter_dataset"),
+                specs=(read.spec,),
+                settings=("workers",),
+            )
+
+
+@rule(
+    "SC082",
+    "lost-remainder",
+    "warning",
+    "a remainder of the hosts that Grain loses",
+    story=Story(
+        happens="Grain gives the first hosts one example more where the examples cannot be shared "
+        "evenly, and ShardOptions(drop_remainder=False) says that none is dropped. Yet since "
+        "0.2.13 its DataLoader lets every host read as many: the examples of all epochs divided "
+        "by the hosts, rounded down. Of 359 examples on 2 hosts each reads 179, and one is read "
+        "by nobody, another with each seed. Over several epochs the first hosts stop before the "
+        "end of their last one, and the others begin one too many.",
+        source="grain/_src/python/data_loader.py, _SamplerMapDataset.length, and samplers.py. "
+        "0/300 orders differed.",
+        fix=phrase(
+            "{drop_shard_remainder=True}, so that it is the same examples in each epoch; for an "
+            "evaluation a number of hosts that divides the examples, or {host_by=examples}, a "
+            "slice of a MapDataset, which reads every example once."
+        ),
+        example="shardctl lint 'train[:359]' --loader grain --shuffle-seed 1 --hosts 2 -d mnist",
+    ),
+    loaders=_GRAIN,
+)
+def lost_remainder(context: LintContext) -> Iterator[Violation]:
+    """Find hosts that cannot share evenly what an IndexSampler has."""
+    settings, num_hosts = context.settings, context.num_hosts
+    if not _samples(context) or settings.drop_shard_remainder:
+        return
+    from shardctl.core.loaders.grain.orders import equal_hosts  # NumPy
+
+    for read, order in _orders(context, (*context.trained, *context.evaluated)):
+        each, rest = divmod(read.num_examples, num_hosts)
+        if not rest or not equal_hosts(order.version):
+            continue
+        size = settings.epochs * read.num_examples // num_hosts
+        lost = settings.epochs * (each + 1) - size
+        again = size - settings.epochs * each
+        said = phrase(
+            "{}: each of {} hosts reads {}; {} of them {} {} short of {}",
+            read.spec,
+            num_hosts,
+            counted(size, "example"),
+            rest,
+            "is" if rest == 1 else "are",
+            lost,
+            "its share" if settings.epochs == 1 else f"{settings.epochs} epochs",
+        )
+        if again:
+            said = phrase("{}, the others read {} once more", said, again)
+        yield Violation(
+            why=said,
+            fix=phrase(
+                "{drop_shard_remainder=True}, or {host_by=examples}, which reads every example"
+            ),
+            specs=(read.spec,),
+            settings=("drop_shard_remainder", "host"),
+        )
+
+
+@rule(
+    "SC083",
+    "host-permutation",
+    "notice",
+    "hosts that read in one permutation",
+    story=Story(
+        happens="Grain's IndexSampler cuts the examples into one piece for each host and shuffles "
+        "the piece by the seed, the epoch and its length, nothing else. Hosts with one seed and "
+        "pieces of one length read in lockstep: at any time all are at the same place of their "
+        "pieces. Where examples of one kind lie at one distance from each other, by date, by "
+        "class or by source, a global batch holds one kind.",
+        source="grain/_src/python/samplers.py, IndexSampler: the shuffle comes after the shards; "
+        "0/300 orders differed.",
+        fix=phrase(
+            "A seed for each host, as in seed + 1000 * host (seed + host is the next epoch's); or "
+            "shuffle all examples first: {host_by=examples}, a slice of a MapDataset."
+        ),
+        example="shardctl lint --loader grain --shuffle-seed 1 --hosts 8 -d mnist",
+    ),
+    loaders=_GRAIN,
+)
+def host_permutation(context: LintContext) -> Iterator[Violation]:
+    """Find hosts whose pieces are shuffled alike."""
+    settings, num_hosts = context.settings, context.num_hosts
+    if not _samples(context) or settings.shuffle_seed is None:
+        return
+    for read in context.trained:
+        each, rest = divmod(read.num_examples, num_hosts)
+        longer = 0 if settings.drop_shard_remainder else rest
+        alike = max(longer, num_hosts - longer)
+        if each < 2 or alike < 2:
+            continue
+        yield Violation(
+            why=phrase(
+                "{}: {} read the same places of their pieces at the same time",
+                read.spec,
+                f"all {num_hosts:,} hosts" if not longer else f"{alike:,} of {num_hosts:,} hosts",
+            ),
+            fix=phrase("a seed for each host, as in seed + 1000 * host, or {host_by=examples}"),
+            specs=(read.spec,),
+            settings=("shuffle_seed", "host"),
+        )
+
+
+@rule(
+    "SC084",
+    "doubled-example",
+    "warning",
+    "a shuffle that hands out one example twice",
+    story=Story(
+        happens="Grain's shuffle permutes numbers of as many bits as the largest index has, an "
+        "even number of them, and takes the logarithm of that index for their count. Of 4^k + 1 "
+        "examples, as 65,537 or 262,145 or 1,048,577, the last index needs a bit more, which is "
+        "cut off: it becomes what the first becomes. In each epoch one example comes twice, and "
+        "the last one never.",
+        source="grain/_src/python/experimental/index_shuffle/index_shuffle.cc, index_shuffle; "
+        "seen in 0.2.12 to 0.2.18.",
+        fix="Read one example less, as in train[:-1], or share among another number of hosts.",
+        example="shardctl lint 'train[:65537]' --loader grain --shuffle-seed 1 -d imagenet2012",
+    ),
+    loaders=_GRAIN,
+)
+def doubled_example(context: LintContext) -> Iterator[Violation]:
+    """Find shuffles of 4 ** k + 1 examples."""
+    from shardctl.core.loaders.grain.index_shuffle import is_permutation  # NumPy
+    from shardctl.core.loaders.grain.orders import host_share
+
+    settings = context.settings
+    for read, _ in _orders(context, (*context.trained, *context.evaluated)):
+        lengths = set()
+        if settings.shuffle_seed is not None:
+            lengths = {read.num_examples}
+            if _samples(context):
+                drop, count = settings.drop_shard_remainder, context.num_hosts
+                lengths = {
+                    len(host_share(read.num_examples, host, count, drop=drop))
+                    for host in (0, count - 1)
+                }
+        if settings.buffer is not None:
+            lengths.add(settings.buffer)
+        for length in sorted(lengths):
+            if length and not is_permutation(length):
+                yield Violation(
+                    why=f"{read.spec}: a shuffle of {length:,} examples hands out one of them "
+                    "twice and the last one never",
+                    fix="one example less or more",
+                    specs=(read.spec,),
+                    settings=("shuffle_seed", "buffer"),
+                )
+
+
+@rule(
+    "SC085",
+    "overlapping-window",
+    "warning",
+    "a last window that reaches beyond the end",
+    story=Story(
+        happens="WindowShuffleMapDataset shuffles places, the last window's too, which reach "
+        "beyond the end where the window does not divide the examples of all epochs. What lies "
+        "there is the beginning of another epoch: some examples are handed out once more, and as "
+        "many of the last window not at all in that epoch.",
+        source="grain/_src/python/dataset/transformations/shuffle.py, WindowShuffleMapDataset: "
+        "max_index is window_size - 1 in every window. 0/300 orders differed.",
+        fix=phrase(
+            "A {buffer} that divides the examples of all epochs, or {shuffle_seed} alone, which "
+            "shuffles all of them."
+        ),
+        example="shardctl lint 'train[:1000]' --loader grain --buffer 300 --buffer-seed 1 -d mnist",
+    ),
+    loaders=_GRAIN,
+)
+def overlapping_window(context: LintContext) -> Iterator[Violation]:
+    """Find windows that the examples do not fill."""
+    settings, window = context.settings, context.settings.buffer
+    if window is None or window < 2:
+        return
+    for read, _ in _orders(context, (*context.trained, *context.evaluated)):
+        beyond = -(settings.epochs * read.num_examples) % window
+        if beyond:
+            yield Violation(
+                why=phrase(
+                    "{}: the last window of {} reaches {} beyond the end: some examples come once "
+                    "more, and others are left out",
+                    read.spec,
+                    Argument("buffer", window),
+                    counted(beyond, "place"),
+                ),
+                fix=phrase("a {buffer} that divides the examples"),
+                specs=(read.spec,),
+                settings=("buffer", "epochs"),
+            )
+
+
+def _samples(context: LintContext) -> bool:
+    """Whether several hosts share by Grain's IndexSampler."""
+    settings = context.settings
+    return context.num_hosts > 1 and settings.host_by == "even" and settings.buffer is None
+
+
+def _orders(
+    context: LintContext, reads: tuple[Read, ...] | None = None
+) -> Iterator[tuple[Read, LoaderOrder]]:
+    """Yield the specs that Grain reads with these settings, each with the order of a host."""
+    for read in context.trained if reads is None else reads:
+        order = context.loader_order(read)
+        if not isinstance(order, ShardctlError):
+            yield read, order

@@ -1,0 +1,98 @@
+"""SC087 and SC088: what PyTorch's loaders make of workers, and of hosts that do not divide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.core.phrase import phrase
+from shardctl.errors import ShardctlError
+from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.rule import Story, Violation, rule
+
+
+@rule(
+    "SC087",
+    "worker-order",
+    "notice",
+    "an order that the number of workers decides",
+    story=Story(
+        happens=phrase(
+            "torchdata's StatefulDataLoader(shuffle=True) has one generator for all epochs, and "
+            "permutes whenever an iterator of its sampler is made: once an epoch without "
+            "workers, twice with any, of which the second is read. A run with {workers=2} "
+            "thus sees another order than the same run with {workers=0}, from its first batch. "
+            "PyTorch's own DataLoader does not, and neither does a sampler for several "
+            "processes. Where {workers=0} is set the finding is not made."
+        ),
+        source="torchdata/stateful_dataloader/stateful_dataloader.py, `_reset`; "
+        "torchdata/stateful_dataloader/sampler.py, `_StatefulRandomSamplerIterator`.",
+        fix=phrase(
+            "Set {workers} to what the run has, in every run; or give it a "
+            "StatefulDistributedSampler of one process ({host=0/1} with {shuffle_seed=N}), whose "
+            "order workers do not change."
+        ),
+        example="shardctl lint --loader stateful --shuffle --global-seed 1 --workers 2 -d mnist",
+    ),
+    loaders=("stateful",),
+)
+def worker_order(context: LintContext) -> Iterator[Violation]:
+    """Find a shuffle of StatefulDataLoader that workers change, or may change."""
+    workers = context.settings.workers
+    for read in context.trained if workers != 0 and context.num_hosts == 1 else ():
+        order = context.loader_order(read)
+        if isinstance(order, ShardctlError) or order.settings.host is not None:
+            continue
+        if order.shuffles and read.num_examples > 1:
+            known = "without workers the order is another one"
+            open_ = "with workers the order is another one than without, and nobody said how many"
+            yield Violation(
+                why=f"{read.spec}: {open_ if workers is None else known}",
+                fix=phrase(
+                    "{workers=N} as in every run, or a StatefulDistributedSampler ({host=0/1} "
+                    "with {shuffle_seed=N})"
+                ),
+                specs=(read.spec,),
+                settings=("workers", "shuffle", "loader"),
+            )
+
+
+@rule(
+    "SC088",
+    "repeated-in-evaluation",
+    "warning",
+    "an evaluation that counts examples twice",
+    story=Story(
+        happens="Where processes do not divide the examples, DistributedSampler and Accelerate "
+        "start over, until each process has as many: 10,001 examples for 8 processes are 10,008, "
+        "7 of which come twice. A metric over all of them counts those twice, and changes with "
+        "the number of processes and, with Accelerate, with the batch size.\n\n"
+        "Accelerator.gather_for_metrics drops them again; a mean over the losses of the batches "
+        "does not.",
+        source="torch/utils/data/distributed.py, `__iter__`; accelerate/data_loader.py, "
+        "BatchSamplerShard.",
+        fix="Leave the repeated ones out of the metric: they are the last of the last processes. "
+        "`shardctl eval` counts them; Accelerate's gather_for_metrics drops them.",
+        example="shardctl lint test --loader torch --hosts 3 -d mnist",
+    ),
+    loaders=("torch", "stateful", "accelerate"),
+)
+def repeated_in_evaluation(context: LintContext) -> Iterator[Violation]:
+    """Find evaluations that are filled up with examples from their beginning."""
+    for read in context.evaluated if context.num_hosts > 1 else ():
+        order = context.loader_order(read)
+        if isinstance(order, ShardctlError):
+            continue
+        # All processes are dealt as many, one after the other.
+        repeated = context.num_hosts * order.epoch_size - read.num_examples
+        if repeated > 0:
+            gathers = context.loader == "accelerate"
+            yield Violation(
+                why=f"{read.spec}: {context.num_hosts:,} processes read "
+                f"{context.num_hosts * order.epoch_size:,} examples, and there are "
+                f"{read.num_examples:,}: {repeated:,} are read again",
+                fix="gather_for_metrics, which drops them"
+                if gathers
+                else "leave them out of the metric, or a number of hosts that divides",
+                specs=(read.spec,),
+                settings=("host", "hosts", "batch"),
+            )

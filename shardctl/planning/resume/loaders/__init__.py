@@ -1,0 +1,1 @@
+"""How do other loaders than TFDS's go on where they stopped?"""

@@ -1,0 +1,1 @@
+"""Answers about other loaders than TFDS's, where these have tables and documents of their own."""

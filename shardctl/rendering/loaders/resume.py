@@ -1,0 +1,106 @@
+"""How another loader than TFDS's goes on: a table for people, a document or rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from shardctl.core.instructions.reads import Reads
+from shardctl.core.on_demand import OnDemand
+from shardctl.core.text import counted
+from shardctl.files.documents import Document
+from shardctl.files.head import identity_head
+from shardctl.files.plan.writer import CSV_HEADER
+from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
+from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
+
+__all__ = ["CSV_HEADER", "resume_document", "resume_rows", "resume_table"]
+
+_ROWS = 10  # file instructions on a terminal
+_PIECE = 1 << 14
+_COLUMNS = (
+    Column(heading="file", align="left", names_files=True),
+    Column(heading="skip"),
+    Column(heading="take"),
+    Column(heading="of"),
+)
+
+
+def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
+    """Yield where the loader stopped, what is left, and what to call."""
+    yield paragraph(pipeline_line(plan.spec, plan.order), screen, style="bold")
+    stop = plan.stop
+    where = f"stopped: after {counted(plan.consumed, 'example')}, in epoch {stop.epoch}"
+    if stop.steps is not None:
+        where += f", {counted(stop.steps, 'batch', 'batches')}"
+    if stop.in_batch:
+        where += f" and {counted(stop.in_batch, 'example')}"
+    yield paragraph(where, screen)
+    left = f"left: {counted(plan.remaining, 'example')} of epoch {stop.epoch}"
+    if plan.remaining_total != plan.remaining:
+        left += f", {plan.remaining_total:,} in all"
+    yield paragraph(left, screen)
+    num_runs = 0 if plan.instructions is None else len(plan.instructions)
+    if num_runs > len(plan.order.reads):
+        yield paragraph(
+            f"they are {num_runs:,} runs of neighbours; --format json lists them", screen
+        )
+    elif num_runs:
+        rows = OnDemand(num_runs, lambda index: _row(plan.instructions, index))
+        yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
+    yield paragraph("exact: the order continues id by id.", screen)
+    said = [
+        f"{call.call}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"
+        for call in plan.after_read
+    ]
+    yield paragraph(f"go on with: {', then '.join(said)}", screen)
+    for line in plan.advice:
+        yield paragraph(f"- {as_options(line)}", screen)
+    yield paragraph("in Python: --format python writes the code that reads what is left", screen)
+
+
+def _row(reads: Reads | None, index: int) -> Sequence[str]:
+    assert reads is not None
+    (one,) = reads.select(slice(index, index + 1))
+    return (one.filename, f"{one.skip:,}", f"{one.take:,}", f"{one.examples_in_shard:,}")
+
+
+def resume_document(plan: LoaderPlan) -> Document:
+    """Return the document: `file_instructions` is None where they are too many to list."""
+    stop = plan.stop
+    return {
+        **identity_head("resume", plan.order.dataset.identity, format_version=1),
+        "spec": plan.spec,
+        "pipeline": pipeline_record(plan.order),
+        "consumed": plan.consumed,
+        "epoch": stop.epoch,
+        "remaining": plan.remaining,
+        "remaining_total": plan.remaining_total,
+        "file_instructions": None if plan.instructions is None else _records(plan.instructions),
+        "read_config": None,
+        "after_read": [{"call": one.call, **one.arguments} for one in plan.after_read],
+        "mode": "exact",
+        "exact": True,
+        "num_further_epochs": plan.order.settings.epochs - 1 - stop.epoch if plan.remaining else 0,
+        "advice": list(map(as_options, plan.advice)),
+    }
+
+
+def _records(reads: Reads) -> OnDemand[Document]:
+    names = ("filename", "split", "skip", "take", "examples_in_shard")
+
+    def record(index: int) -> Document:
+        (one,) = reads.select(slice(index, index + 1))
+        return {name: getattr(one, name) for name in names}
+
+    return OnDemand(len(reads), record)
+
+
+def resume_rows(plan: LoaderPlan) -> Iterator[Sequence[object]]:
+    """Yield a CSV row for each file instruction, without a host."""
+    reads = plan.instructions
+    for start in range(0, 0 if reads is None else len(reads), _PIECE):
+        assert reads is not None
+        for one in reads.select(slice(start, start + _PIECE)):
+            yield (None, one.filename, one.split, one.skip, one.take, one.examples_in_shard)

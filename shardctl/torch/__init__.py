@@ -1,0 +1,17 @@
+"""tf.data's order for PyTorch: a sampler and a loader over `tfds.data_source`.
+
+    import shardctl.torch
+
+    source = tfds.data_source("digits", split="train")
+    loader = shardctl.torch.data_loader(source, "digits", "train", settings, workers=2)
+
+What the model sees is what `tfds.load` with these settings would hand out, batch for batch.
+Importing this imports neither PyTorch nor TensorFlow, and reading needs no TensorFlow.
+"""
+
+from shardctl.torch.collating import collate_as_tf_data
+from shardctl.torch.loader import data_loader
+from shardctl.torch.sampler import Sampler
+from shardctl.torch.states import consumed
+
+__all__ = ["Sampler", "collate_as_tf_data", "consumed", "data_loader"]

@@ -1,0 +1,128 @@
+"""A DataLoader that hands out tf.data's batches, and knows how many it has handed out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import SettingsLike
+from shardctl.core.text import choices
+from shardctl.errors import UsageError
+from shardctl.feeding.feature_types import says_types
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.torch.collating import collate_as_tf_data
+from shardctl.torch.libraries import torch_data
+from shardctl.torch.sampler import Sampler, sampler_at
+from shardctl.torch.states import TorchState, order_from
+
+_MOST_WORKERS = 10_000
+# What the order fixes, or is an argument of its own.
+_FIXED = (
+    "batch_sampler",
+    "batch_size",
+    "dataset",
+    "drop_last",
+    "num_workers",
+    "sampler",
+    "shuffle",
+)
+
+
+@checked
+def data_loader(
+    source: DataSource,
+    dataset: BuilderOrDataset,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    workers: int = 0,
+    consumed: int = 0,
+    states: Sequence[TorchState] = (),
+    options: Mapping[str, Any] | None = None,
+) -> Any:
+    """Return a `torch.utils.data.DataLoader` that hands out tf.data's batches.
+
+    They are equal to tf.data's with any number of workers, the last one too, which is smaller, or
+    left out where the settings drop it; without `settings.batch` it hands out examples. Its
+    `state_dict()` is the place behind the batches that it has handed out, with workers too, and
+    `load_state_dict` goes there; `set_epoch` is that of its `sampler`.
+
+    Args:
+        source: `tfds.data_source(name, split=spec)`, or another map-style dataset of its records.
+        dataset, spec, settings, consumed, states: as for `Sampler`.
+        workers: worker processes.
+        options: others of DataLoader's arguments, as {"pin_memory": True, "collate_fn": stack}.
+
+    Raises:
+        UsageError: options that the order fixes; as for `Sampler`.
+        DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+        MissingDependencyError: PyTorch is not installed.
+    """
+    if not 0 <= workers <= _MOST_WORKERS:
+        raise UsageError(
+            phrase("{workers=}: a number from 0 to {} is needed", _MOST_WORKERS, workers=workers)
+        )
+    given = dict(options or {})
+    if wrong := [name for name in _FIXED if name in given]:
+        raise UsageError(
+            f"options: {choices(wrong)} of a DataLoader follows from the order, the settings or an "
+            "argument of data_loader"
+        )
+    if given.get("in_order", True) is not True:
+        raise UsageError("options: in_order=False hands out batches as workers end them")
+    order = order_from(dataset, spec, settings, consumed=consumed, states=states)
+    check_source(source, order)
+    if order.settings.batch is not None and says_types(source):
+        given.setdefault("collate_fn", collate_as_tf_data(source))
+    kind = _kind(torch_data().DataLoader)
+    return kind(
+        source,
+        batch_size=order.settings.batch,
+        sampler=sampler_at(order),
+        num_workers=workers,
+        **given,
+    )
+
+
+class _Counts:
+    """What is put before a DataLoader: the count of the batches that it has handed out."""
+
+    sampler: Sampler
+    _count: _Count | None = None
+
+    def __iter__(self) -> Iterator[Any]:
+        """Return an iterator of batches, counted as they are handed out."""
+        self._count = count = _Count()
+        return _counted(super().__iter__(), count)  # type: ignore[misc]
+
+    def set_epoch(self, epoch: int) -> None:
+        """Go to a pass over the dataset, as `Sampler.set_epoch`."""
+        self.sampler.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place behind the batches that were handed out."""
+        begun = self.sampler.is_begun and self._count is not None
+        return self.sampler.state_after(self._count.batches if begun and self._count else 0)
+
+    def load_state_dict(self, state: Any) -> None:
+        """Go to the place of a state, as `Sampler.load_state_dict`."""
+        self.sampler.load_state_dict(state)
+
+
+class _Count:
+    batches = 0
+
+
+def _counted(batches: Iterator[Any], count: _Count) -> Iterator[Any]:
+    for batch in batches:
+        count.batches += 1
+        yield batch
+
+
+@cache
+def _kind(base: Any) -> Any:
+    return type("DataLoader", (_Counts, base), {"__module__": __name__})

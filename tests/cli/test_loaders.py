@@ -1,0 +1,163 @@
+"""Every command that has an order takes every loader, or refuses it by name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from shardctl.cli.app import application
+from shardctl.cli.main import COMMANDS
+from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
+from tests.cli.conftest import Shardctl
+
+LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4, 0, 6]}, test: {shard_lengths: [5]}}\n"
+# What each has to be told besides; `verify` runs the library, in tests of its own.
+WORDS = {
+    "simulate": [],
+    "locate": ["--position", "3", "--id", "5", "--step", "1", "--batch", "2"],
+    "resume": ["--consumed", "3"],
+    "hosts": ["--hosts", "2", "--batch", "2"],
+    "eval": ["test", "--hosts", "2", "--batch", "2"],
+    "quality": [],
+    "lint": ["--hosts", "2", "--batch", "2"],
+    "snapshot": [],
+    "diff": ["order.yaml"],
+    "init": ["--force"],
+    "config": [],
+}
+LIBRARIES = ("tensorflow", "torch", "grain", "datasets", "accelerate", "torchdata")
+
+
+@pytest.fixture(autouse=True)
+def toy(shardctl: Shardctl) -> None:
+    Path("toy.yaml").write_text(LAYOUT)
+
+
+def has_loaders(command: str) -> bool:
+    group: Any = typer.main.get_command(application((command,)))
+    return any("--loader" in param.opts for param in group.commands[command].params)
+
+
+def test_every_command_with_the_option_is_asked() -> None:
+    assert {c for c in COMMANDS if has_loaders(c)} == {*WORDS, "verify"}
+
+
+@pytest.mark.parametrize("loader", LOADER_NAMES)
+@pytest.mark.parametrize("command", WORDS)
+def test_it_answers_or_refuses_by_name(command: str, loader: str, shardctl: Shardctl) -> None:
+    if command == "diff":
+        shardctl("snapshot", "-d", "toy.yaml", "-o", "order.yaml")
+    ways: tuple[list[object], ...] = (
+        [],
+        ["--shuffle-seed", 3],
+        ["--shuffle-seed", 3, "--epochs", 2],
+    )
+    for given in ways[: 2 if command == "eval" else 3]:
+        ran = shardctl(command, *WORDS[command], "-d", "toy.yaml", "--loader", loader, *given)
+        assert ran.exit_code in (0, 1, 2)
+        errors = [line for line in ran.stderr.splitlines() if line.startswith("error: ")]
+        assert len(errors) == (ran.exit_code == 2), ran.stderr
+        assert "internal error" not in ran.stderr
+        assert bool(ran.stdout) == (ran.exit_code != 2 and command != "init")
+        if ran.exit_code == 2:  # what the loader itself does not have
+            assert loader in ("stateful", "accelerate"), ran.stderr
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize(
+    "form", ["json", "yaml", "csv", "ids", "tfds-ids", "jsonl", "npy", "python"]
+)
+def test_every_format_of_an_order(loader: str, form: str, shardctl: Shardctl) -> None:
+    ran = shardctl(
+        "simulate", "-d", "toy.yaml", "--loader", loader, "--batch", 2, "-f", form, "-o", "out"
+    )
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    data = Path("out").read_bytes()
+    if form == "json":
+        document = json.loads(data)
+        assert document["ids"] == list(range(13))
+        assert document["pipeline"]["loader"] == loader
+        assert document["pipeline"]["loader_version"]
+        assert document["pipeline"]["cycle"] is None
+    if form == "ids":
+        assert data.split() == [str(i).encode() for i in range(13)]
+    if form == "python":
+        compile(data, "out", "exec")
+
+
+def test_documents_of_tfds_have_no_word_of_loaders(shardctl: Shardctl) -> None:
+    document = json.loads(shardctl("simulate", "-d", "toy.yaml", "-f", "json").stdout)
+    assert not {"loader", "loader_version", "workers", "shuffle"} & document["pipeline"].keys()
+    assert len(document["pipeline"]) == 21
+
+
+def test_the_file_of_a_project_names_it_in_either_place(shardctl: Shardctl) -> None:
+    expected = shardctl("simulate", "-d", "toy.yaml", "--loader", "torch", "--shuffle-seed", 5)
+    for text in (
+        "dataset: toy.yaml\nloader: torch\nread: {shuffle_seed: 5}\n",
+        "dataset: toy.yaml\nread: {shuffle_seed: 5, loader: torch}\n",
+    ):
+        Path("shardctl.yaml").write_text(text)
+        ran = shardctl("simulate")
+        assert (ran.exit_code, ran.stdout) == (0, expected.stdout)
+    config = json.loads(shardctl("config", "-f", "json").stdout)
+    found = {setting["name"]: setting for setting in config["settings"]}
+    assert (found["read.loader"]["value"], found["read.loader"]["line"]) == ("torch", 2)
+    assert (found["read.cycle"]["value"], found["read.cycle"]["by"]) == (None, "read.loader")
+
+
+def test_a_setting_beside_and_under_read_is_refused(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text("loader: torch\nread: {loader: grain}\n")
+    ran = shardctl("simulate", "-d", "toy.yaml")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert "loader and read.loader are one setting; keep one" in ran.stderr
+
+
+def test_an_option_takes_the_place_of_what_the_other_loader_does_not_read(
+    shardctl: Shardctl,
+) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\n"
+        "read: {cycle: 2, buffer: 9, buffer_seed: 1, shuffle_seed: 5, batch: 4}\n"
+    )
+    ran = shardctl("simulate", "--loader", "torch", "-f", "json")
+    pipeline = json.loads(ran.stdout)["pipeline"]
+    assert (pipeline["cycle"], pipeline["shuffle_seed"], pipeline["batch"]) == (None, 5, 4)
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\nloader: torch\nread: {workers: 2, shuffle_seed: 5}\n"
+    )
+    ran = shardctl("simulate", "--loader", "tfds", "-f", "json")
+    assert json.loads(ran.stdout)["pipeline"]["shuffle_files"] is True
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nloader: torch\nread: {cycle: 2}\n")
+    ran = shardctl("simulate")
+    assert ran.exit_code == 2
+    assert "shardctl.yaml:3: read.cycle: 2 means nothing to PyTorch's DataLoader; " in ran.stderr
+
+
+def test_planning_imports_none_of_the_libraries() -> None:
+    program = (
+        """
+import sys, shardctl
+from shardctl.core.loaders.loader import LOADERS
+for loader in LOADERS:
+    settings = {"loader": loader, "batch": 2}
+    shardctl.simulate("mnist", "train[:99]", settings).ids()
+    shardctl.evaluate("mnist", "test[:99]", {"loader": loader}, batch=8, hosts=2)
+    shardctl.hosts("mnist", "test[:99]", settings, hosts=2)
+    shardctl.lint("mnist", "train", settings)
+    shardctl.snapshot("mnist", "train[:99]", settings)
+    shardctl.resume_loader("mnist", "train", settings, steps=3)
+"""
+        + f"print([name for name in {LIBRARIES!r} if name in sys.modules])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "[]"), ran.stderr

@@ -1,0 +1,117 @@
+"""From the indices of a loader to examples, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
+
+DATA = Dataset(
+    name="d",
+    splits=(
+        Split(name="train", shard_lengths=(5, 0, 7, 3)),
+        Split(name="test", shard_lengths=(4, 2)),
+    ),
+)
+# A spec, and the examples of it in the order of the files.
+SPECS = {
+    "train": [("train", i) for i in range(15)],
+    "train[3:9]": [("train", i) for i in range(3, 9)],
+    "test+train[10:]": [*(("test", i) for i in range(6)), *(("train", i) for i in range(10, 15))],
+    "train[4:6]+train[:5]": [("train", i) for i in (4, 5, 0, 1, 2, 3, 4)],
+}
+
+
+def made(spec: str, **settings: Any) -> LoaderOrder:
+    order = plan_order(DATA, spec, settings).order
+    assert isinstance(order, LoaderOrder)
+    return order
+
+
+def names(order: LoaderOrder, codes: Any) -> list[tuple[str, int]]:
+    texts = order.codes.ids(codes)
+    only = order.ranges[0].split.name
+    pairs = [text.split(":") if isinstance(text, str) else (only, text) for text in texts]
+    return [(str(split), int(number)) for split, number in pairs]
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+@pytest.mark.parametrize("spec", SPECS)
+def test_an_index_counts_the_examples_of_the_spec(spec: str, loader: str) -> None:
+    order = made(spec, loader=loader, batch=4)
+    assert order.num_examples == len(SPECS[spec])
+    assert names(order, order.read(0, order.num_examples)) == SPECS[spec]
+
+
+@pytest.mark.parametrize("loader", ["grain", "torch", "accelerate", "hf"])
+@pytest.mark.parametrize("spec", SPECS)
+def test_positions_codes_steps_and_epochs_fit_together(spec: str, loader: str) -> None:
+    order = made(spec, loader=loader, shuffle_seed=3, batch=4, epochs=2, host="0/2")
+    whole = order.read(0, order.num_examples)
+    assert np.array_equal(np.concatenate(list(order.chunks(0, order.num_examples))), whole)
+    positions = np.arange(order.num_examples)
+    assert np.array_equal(order.codes_at(positions), whole)
+    assert np.array_equal(order.codes_of(order.indices_at(positions)), whole)
+    query, found = order.positions_of(np.unique(whole))
+    expected = [(q, p) for q, code in enumerate(np.unique(whole)) for p in positions[whole == code]]
+    assert list(zip(query.tolist(), found.tolist(), strict=True)) == expected
+    epochs = order.epoch_of(positions)
+    assert set(epochs.tolist()) == {0, 1}
+    assert order.has_steps
+    steps, within = order.steps_of(positions)
+    for step in range(order.num_steps or 0):
+        there = order.positions_in_step(step)
+        assert np.array_equal(positions[steps == step], np.arange(there.start, there.stop))
+        assert within[steps == step].tolist() == list(range(len(there)))
+        assert np.array_equal(order.codes_of(order.indices_in_step(step)), whole[steps == step])
+
+
+def test_what_is_not_there_is_refused() -> None:
+    order = made("train", loader="torch", batch=4)
+    for wrong in (-1, 15):
+        with pytest.raises(UsageError, match=rf"^position {wrong}: the order has 15 examples"):
+            order.codes_at([wrong])
+    with pytest.raises(UsageError, match=r"^step 4: the order has 4 batches of 4"):
+        order.positions_in_step(4)
+    with pytest.raises(UsageError, match=r"^start=3 and stop=99: "):
+        list(order.chunks(3, 99))
+
+
+def test_nothing_of_tf_data_is_there() -> None:
+    order = made("train", loader="torch")
+    assert not order.has_blocks
+    assert order.num_buffered is None
+    for ask in (lambda: order.reading(0), lambda: order.replay(0), lambda: order.blocks_at([0])):
+        with pytest.raises(UsageError, match=r"^loader=.*PyTorch's DataLoader reads here; "):
+            ask()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"loader": "grain", "shuffle_seed": 3},
+        {"loader": "grain", "shuffle_seed": 3, "drop_shard_remainder": True},
+        {"loader": "hf", "shuffle_seed": 3, "buffer": 4},
+        {"loader": "hf", "shuffle_seed": 3, "buffer": 4, "pass_index": 2, "workers": 2},
+    ],
+)
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_what_a_process_reads_is_what_it_hands_out(settings: dict[str, Any], count: int) -> None:
+    for index in range(count):
+        order = made("train", host=f"{index}/{count}", batch=2, **settings)
+        there = order.reads_of_epoch
+        firsts = order.codes.first_codes(there).tolist()
+        spans = zip(firsts, there.take.tolist(), strict=True)
+        read = [first + place for first, take in spans for place in range(take)]
+        assert len({*read}) == len(read)
+        handed_out = {*order.read(0, order.num_examples).tolist()}
+        assert handed_out <= {*read}
+        # A remainder that Grain loses, and all examples where hosts take every so many of them.
+        assert len(read) - len(handed_out) <= 1 or len(read) == order.reads.num_examples

@@ -1,0 +1,46 @@
+"""What TFDS's reader alone can do, refused to others wherever it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import shardctl
+from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.settings.of_tfds import refuse_loader
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.errors import UsageError
+
+GIVEN = {"loader": "torch", "batch": 2}
+ASKED: dict[str, Callable[[], object]] = {
+    "resume": lambda: shardctl.resume("mnist", "train", GIVEN, consumed=3),
+    "resume_on_hosts": lambda: shardctl.resume_on_hosts(
+        "mnist", "train", GIVEN, hosts=2, to_hosts=3, consumed=3
+    ),
+    "resume_unseen": lambda: shardctl.resume_unseen("mnist", "train", GIVEN, seen=[1]),
+    "target": lambda: shardctl.quality("mnist", "test", GIVEN, target=0.5),
+    "memory": lambda: shardctl.quality("mnist", "test", GIVEN, memory="1MiB"),
+    "reading": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.reading(0),
+    "replay": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.replay(0),
+    "blocks_at": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.blocks_at([0]),
+    "seeds": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.seeds,
+}
+
+
+def test_tfds_is_not_refused() -> None:
+    refuse_loader(ReadSettings(), "anything", "nothing")
+
+
+@pytest.mark.parametrize("loader", LOADERS)
+def test_another_is_refused_by_name(loader: str) -> None:
+    with pytest.raises(UsageError, match=rf'^loader="{loader}": it is of TFDS.*; do that$'):
+        refuse_loader(as_settings({"loader": loader}), "it", "do that")
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_it_is_refused_where_it_is_asked_for(asked: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ASKED[asked]()
+    assert str(caught.value).startswith('loader="torch": ')
+    assert "PyTorch's DataLoader reads here; " in str(caught.value)
