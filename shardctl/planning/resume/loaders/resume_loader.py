@@ -156,8 +156,8 @@ def _epochs_mixed(left: Int64s | None, epoch: int) -> tuple[str, ...]:
     if left is None or not len(left) or int(left[-1] - left[0]) + 1 == len(left):
         return ()
     return (
-        f"worker processes end epoch {epoch} in turn, so that examples of the next one come between "
-        "those that are listed; simulate names all of them in their order",
+        f"worker processes end epoch {epoch} in turn, so that examples of the next one come "
+        "between those that are listed; simulate names all of them in their order",
     )
 
 
