@@ -70,8 +70,9 @@ def no_settings_from_outside(
 
 
 @pytest.fixture(autouse=True)
-def no_seed_from_another_test() -> None:
-    """Undo the tf.random.set_seed of a test that ran before."""
+def no_seed_for_another_test() -> Iterator[None]:
+    """Undo the tf.random.set_seed of a test, before what tests of a module share is made."""
+    yield
     loaded = sys.modules.get("tensorflow")
     if loaded is not None:
         loaded.random.set_seed(None)
