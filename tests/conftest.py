@@ -70,8 +70,8 @@ def no_settings_from_outside(
 
 
 @pytest.fixture(autouse=True)
-def no_seed_for_another_test() -> Iterator[None]:
-    """Undo the tf.random.set_seed of a test, before what tests of a module share is made."""
+def no_seed_from_another_test() -> Iterator[None]:
+    """Undo the tf.random.set_seed of a test before anything is made for the next."""
     yield
     loaded = sys.modules.get("tensorflow")
     if loaded is not None:
