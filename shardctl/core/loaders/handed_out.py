@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
 
@@ -161,11 +160,6 @@ class EpochByEpoch(HandedOut):
             found = self._epoch(epoch)
         self._kept[epoch] = found
         return found
-
-    @cached_property
-    def num_epochs(self) -> int:
-        """Number of epochs."""
-        return len(self._starts) - 1
 
 
 def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:

@@ -10,8 +10,6 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
-from shardctl.core.loaders.hugging_face.eras import ERAS
-
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
     from shardctl.core.loaders.handed_out import HandedOut
@@ -30,7 +28,6 @@ class Loader:
     takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
     rule: module and function that answers an `Asked` with what one process hands out.
     source: where in the library the rule is.
-    eras: versions from which on the library follows another rule, where there were several.
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
@@ -44,7 +41,6 @@ class Loader:
     takes: Mapping[str, str]
     rule: str
     source: str
-    eras: tuple[str, ...] = ()
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
@@ -89,7 +85,6 @@ _GRAIN = Loader(
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
-    eras=("0.2.13",),
 )
 _TORCH = Loader(
     name="torch",
@@ -117,7 +112,6 @@ _STATEFUL = Loader(
     title="torchdata's StatefulDataLoader",
     library="torchdata",
     proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
-    eras=("0.11.0",),
     takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     source="torchdata/stateful_dataloader/sampler.py, "
@@ -173,7 +167,6 @@ _HF = Loader(
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
-    eras=tuple(era.since for era in ERAS[1:]),
     changes="shardctl.core.loaders.hugging_face.eras:changed_between",
 )
 
