@@ -33,6 +33,10 @@ _ENDINGS = {
     ".csv": ("csv", "ids", "tfds-ids"),
     ".jsonl": ("jsonl",),
     ".npy": ("npy",),
+    ".svg": ("svg",),
+    ".png": ("png",),
+    ".html": ("html",),
+    ".htm": ("html",),
     ".py": ("python",),
 }
 
@@ -61,6 +65,17 @@ AllOption = Annotated[
     typer.Option(
         "--all",
         help="Show every row on a terminal too, as in a pipe or a file.",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
+# Of a command whose tables have pictures: a terminal gets them where they fit.
+PictureOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--picture/--no-picture",
+        help="Draw pictures in the table [default: on a terminal that can show them].",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -123,24 +138,36 @@ class Formats:
         raise UsageError(f"--output {quoted(out.output)} is no place for {chosen}; {cure}")
 
     def render(
-        self, out: OutputOptions, *answer: Any, every_row: bool = False, **for_people: Any
+        self,
+        out: OutputOptions,
+        *answer: Any,
+        every_row: bool = False,
+        picture: bool | None = False,
+        **for_people: Any,
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
         The values of the answer go to every renderer, those with a name to tables, code and
-        annotations alone; `every_row` is for the screen, see `AllOption`.
+        annotations alone; `every_row` and `picture` are for the screen, see `AllOption` and
+        `PictureOption`.
         """
         render = self.renderers[self.chosen(out)]
-        shown = screen(out.output)
+        shown = screen(out.output, picture=picture)
         if every_row and shown.abridged:
             shown = replace(shown, abridged=False)
         return render(answer, shown, for_people)
 
     def write(
-        self, out: OutputOptions, *answer: Any, every_row: bool = False, **for_people: Any
+        self,
+        out: OutputOptions,
+        *answer: Any,
+        every_row: bool = False,
+        picture: bool | None = False,
+        **for_people: Any,
     ) -> None:
         """Write the answer where it is to go, see `render`."""
-        write(self.render(out, *answer, every_row=every_row, **for_people), out.output)
+        chunks = self.render(out, *answer, every_row=every_row, picture=picture, **for_people)
+        write(chunks, out.output)
 
 
 def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
@@ -156,6 +183,22 @@ def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
         "json": as_json(f"{module}:{verb}_document"),
         "yaml": as_yaml(f"{module}:{verb}_document"),
         "csv": as_csv(f"{module}:{verb}_rows"),
+    }
+
+
+def picture_formats(name: str) -> dict[str, Renderer]:
+    """Return the formats of pictures alone; the function returns them as a sequence of `Picture`.
+
+    >>> list(picture_formats("rendering.pictures.layout:layout_pictures"))
+    ['svg', 'png']
+    """
+
+    def written(module: str, answer: tuple[Any, ...]) -> Any:
+        return _function(module)(_function(name)(*answer))
+
+    return {
+        "svg": lambda answer, *_: _inert_lines(written("rendering.pictures.svg:svg_file", answer)),
+        "png": lambda answer, *_: written("rendering.pictures.png:png_file", answer),
     }
 
 
