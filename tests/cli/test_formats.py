@@ -229,7 +229,7 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     piped = shardctl(*words).stdout
     assert "--all" not in piped
     terminal = Screen(width=120, abridged=True)
-    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output: terminal)
+    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output, *, picture: terminal)
     shown = shardctl(*words).stdout
     assert shown.count(" more rows; --all shows them\n") == 1
     whole = shardctl(*words, "--all").stdout
