@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
+
+_TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
 
 
 class StorageOrder:
@@ -45,7 +48,7 @@ class StorageOrder:
         rows, starts, sizes = rows[kept], starts[kept], (stops - starts)[kept]
         changes = (np.diff(splits[rows]) != 0) | (np.diff(shards[rows]) != 0)
         self._reads = several, codes
-        self._starts = starts
+        self._starts, self._stop = starts, int(stops[kept].max(initial=0))
         self._shards = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])[: len(rows)]
         # What is added to a code to get its rank: the examples before its row less the row's start.
         self._offsets = np.cumsum(sizes) - sizes - starts
@@ -74,5 +77,15 @@ class StorageOrder:
         """Return (rank, number of the shard), int64 of the shape of `codes`."""
         if len(self._starts) == 1:
             return codes + self._offsets[0], np.zeros_like(codes)
-        rows = np.searchsorted(self._starts, codes, side="right") - 1
+        rows = self._rows(codes)
         return codes + self._offsets[rows], self._shards[rows]
+
+    def _rows(self, codes: Int64s) -> NDArray[np.signedinteger]:
+        span = int(self._stop - self._starts[0]) if len(self._starts) else 0
+        if not 0 < span <= _TIMES_LONGER * codes.size:
+            return np.searchsorted(self._starts, codes, side="right") - 1
+        # A table of all codes: millions in no order, each found by halving, miss the cache again
+        # and again.
+        every = np.arange(len(self._starts), dtype=np.int32)
+        table = np.repeat(every, np.diff(self._starts, append=self._stop))
+        return np.asarray(table[codes - self._starts[0]])
