@@ -38,7 +38,7 @@ from shardctl.planning.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.planning.quality.parts import Part, by_position
-from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
+from shardctl.planning.quality.sample import OrderSample, Sampled, epoch_length, sample_epoch
 from shardctl.planning.quality.score import Metric, Score, score_of
 from shardctl.planning.quality.verdict import (
     Verdict,
@@ -56,16 +56,6 @@ from shardctl.planning.quality.what_if import (
 DEFAULT_WINDOW = 256
 _LONGEST_BUFFER_WINDOW = 4096
 _NUM_IN_BUFFER_WINDOWS = 1 << 16
-
-
-@dataclass(frozen=True, kw_only=True)
-class Sampled:
-    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
-
-    num_examples: int
-    num_stretches: int
-    stretch: int
-    buffer_drawn: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,14 +201,7 @@ def quality(
         element_size=question.element_size,
         buffer_bytes=None if held is None else question.buffer_bytes(held),
         memory=None if budget is None else memory_budget(question, budget),
-        sampled=None
-        if sample.complete
-        else Sampled(
-            num_examples=sample.num_measured,
-            num_stretches=len(sample.starts),
-            stretch=sample.length,
-            buffer_drawn=sample.buffer_drawn,
-        ),
+        sampled=sample.sampled,
         question=question,
         warnings=(*_warnings(planned), *_notes(assumed, order)),
     )

@@ -21,6 +21,16 @@ _LEAST_STRETCHES = 16
 NUM_MEASURED = 256 * _STRETCH
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
+
+    num_examples: int
+    num_stretches: int
+    stretch: int
+    buffer_drawn: bool
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OrderSample:
     """Stretches of consecutive positions: the ranks in storage and the shards of what is there.
@@ -54,6 +64,18 @@ class OrderSample:
     def complete(self) -> bool:
         """Whether one stretch holds all positions."""
         return len(self.ranks) == 1
+
+    @property
+    def sampled(self) -> Sampled | None:
+        """What is measured, None where it is every position."""
+        if self.complete:
+            return None
+        return Sampled(
+            num_examples=self.num_measured,
+            num_stretches=len(self.starts),
+            stretch=self.length,
+            buffer_drawn=self.buffer_drawn,
+        )
 
     @property
     def measured_part(self) -> float:
@@ -149,7 +171,7 @@ def sample_epoch(
         num_positions=num_positions,
         num_ranks=storage.num_ranks,
         shard_sizes=storage.shard_sizes,
-        buffer_drawn=_is_drawn(order),
+        buffer_drawn=is_drawn(order),
     )
 
 
@@ -170,7 +192,7 @@ def _whole(order: Order, epoch: int, num_positions: int, storage: StorageOrder) 
     return sample_of(ranks, shards, codes)
 
 
-def _is_drawn(order: Order) -> bool:
+def is_drawn(order: Order) -> bool:
     """Whether what a buffer does to stretches is drawn; stages are replayed."""
     return order.num_buffered is not None and order.settings.stages is None
 
@@ -185,7 +207,7 @@ def codes_of_stretches(
     that hosts and epochs that shuffle alike stay alike.
     """
     positions = starts[:, None] + np.arange(length)
-    if exact or order.num_buffered is None or not _is_drawn(order):
+    if exact or order.num_buffered is None or not is_drawn(order):
         codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
         return codes.reshape(positions.shape)
     stream, begin = (0, epoch * order.epoch_size) if order.settings.repeat_files else (epoch, 0)

@@ -44,6 +44,7 @@ class StorageOrder:
         kept = np.flatnonzero(stops > starts)
         rows, starts, sizes = rows[kept], starts[kept], (stops - starts)[kept]
         changes = (np.diff(splits[rows]) != 0) | (np.diff(shards[rows]) != 0)
+        self._reads = several, codes
         self._starts = starts
         self._shards = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])[: len(rows)]
         # What is added to a code to get its rank: the examples before its row less the row's start.
@@ -52,6 +53,22 @@ class StorageOrder:
         self.num_read = int(takes.sum())
         # bincount's weights are floats, exact up to 2**53 examples in a shard.
         self.shard_sizes: Int64s = np.bincount(self._shards, sizes).astype(np.int64)
+
+    @property
+    def first_codes(self) -> Int64s:
+        """The code of the first example that is read of each shard, int64[shards]."""
+        codes: Int64s = self._starts[np.flatnonzero(np.diff(self._shards, prepend=-1))]
+        return codes
+
+    @property
+    def read_sizes(self) -> Int64s:
+        """How many examples are read of each shard, int64[shards]; what is read twice is two."""
+        several, codes = self._reads
+        starts = np.concatenate([codes.first_codes(reads) for reads in several])
+        takes = np.concatenate([reads.take for reads in several])
+        rows = np.flatnonzero(takes)
+        shards = self.of(starts[rows])[1]
+        return np.bincount(shards, takes[rows], len(self.shard_sizes)).astype(np.int64)
 
     def of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (rank, number of the shard), int64 of the shape of `codes`."""
