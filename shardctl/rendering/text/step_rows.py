@@ -14,10 +14,11 @@ Kind = Literal["full", "partial", "padding", "lost"]
 
 KINDS: dict[Kind, str] = {
     "full": "full batch",
-    "partial": "not full on every host",
+    "partial": "not full",
     "padding": "padding",
     "lost": "lost",
 }
+WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 _BEFORE_THE_END = 4  # steps shown one by one before the first host is done
 _FOLD = 2.0  # steps as wide as those that are drawn narrower
 
