@@ -111,9 +111,9 @@ class LintOptions:
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.cli.options.config_faults import located
         from shardctl.planning.lint.config_section import lint_arguments
         from shardctl.planning.lint.lint import chosen_rules
+        from shardctl.rendering.text.config_faults import located
 
         try:
             stated = lint_arguments(project.lint)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
+
+_TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
 
 
 class StorageOrder:
@@ -44,7 +47,8 @@ class StorageOrder:
         kept = np.flatnonzero(stops > starts)
         rows, starts, sizes = rows[kept], starts[kept], (stops - starts)[kept]
         changes = (np.diff(splits[rows]) != 0) | (np.diff(shards[rows]) != 0)
-        self._starts = starts
+        self._reads = several, codes
+        self._starts, self._stop = starts, int(stops[kept].max(initial=0))
         self._shards = np.concatenate([np.zeros(1, np.int64), np.cumsum(changes)])[: len(rows)]
         # What is added to a code to get its rank: the examples before its row less the row's start.
         self._offsets = np.cumsum(sizes) - sizes - starts
@@ -53,9 +57,35 @@ class StorageOrder:
         # bincount's weights are floats, exact up to 2**53 examples in a shard.
         self.shard_sizes: Int64s = np.bincount(self._shards, sizes).astype(np.int64)
 
+    @property
+    def first_codes(self) -> Int64s:
+        """The code of the first example that is read of each shard, int64[shards]."""
+        codes: Int64s = self._starts[np.flatnonzero(np.diff(self._shards, prepend=-1))]
+        return codes
+
+    @property
+    def read_sizes(self) -> Int64s:
+        """How many examples are read of each shard, int64[shards]; what is read twice is two."""
+        several, codes = self._reads
+        starts = np.concatenate([codes.first_codes(reads) for reads in several])
+        takes = np.concatenate([reads.take for reads in several])
+        rows = np.flatnonzero(takes)
+        shards = self.of(starts[rows])[1]
+        return np.bincount(shards, takes[rows], len(self.shard_sizes)).astype(np.int64)
+
     def of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         """Return (rank, number of the shard), int64 of the shape of `codes`."""
         if len(self._starts) == 1:
             return codes + self._offsets[0], np.zeros_like(codes)
-        rows = np.searchsorted(self._starts, codes, side="right") - 1
+        rows = self._rows(codes)
         return codes + self._offsets[rows], self._shards[rows]
+
+    def _rows(self, codes: Int64s) -> NDArray[np.signedinteger]:
+        span = int(self._stop - self._starts[0]) if len(self._starts) else 0
+        if not 0 < span <= _TIMES_LONGER * codes.size:
+            return np.searchsorted(self._starts, codes, side="right") - 1
+        # A table of all codes: millions in no order, each found by halving, miss the cache again
+        # and again.
+        every = np.arange(len(self._starts), dtype=np.int32)
+        table = np.repeat(every, np.diff(self._starts, append=self._stop))
+        return np.asarray(table[codes - self._starts[0]])

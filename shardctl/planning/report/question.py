@@ -1,0 +1,123 @@
+"""What a report is about, and what stands in for what nobody said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
+from shardctl.core.order.order import Order
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import counted
+from shardctl.errors import UsageError
+from shardctl.planning.config import SettingInForce
+from shardctl.planning.lint.context import Usage
+from shardctl.planning.quality.quality import DEFAULT_WINDOW
+
+STAND_IN_HOSTS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportQuestion:
+    """What a report is about, whoever asks: the command line, or Python.
+
+    lint: what was said besides an order's settings, by its names under `lint:`; `usage` is the
+        same as lint takes it.
+    in_force: every setting with its origin, as `config` shows it.
+    found_by: the options that find the dataset again, from any folder.
+    file_order_list: a file with the names of `file_order`, None where there is none.
+    """
+
+    dataset: Dataset
+    spec: str | None
+    settings: ReadSettings
+    devices: int
+    loaders: bool
+    lint: Mapping[str, Any]
+    usage: Usage
+    in_force: tuple[SettingInForce, ...]
+    found_by: tuple[str, ...] = field(repr=False)
+    file_order_list: str | None = None
+
+    def __post_init__(self) -> None:
+        host, said = self.settings.host, self.usage.hosts
+        if host is not None and said not in (None, host.count):
+            raise UsageError(
+                phrase(
+                    "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=said
+                )
+            )
+        if self.devices < 1:
+            raise UsageError(
+                phrase("{devices!}: a number, at least 1, is needed", devices=self.devices)
+            )
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """What is evaluated on, as it was said; none where nobody did."""
+        return tuple(self.lint.get("eval", ()))
+
+    @property
+    def hosts_said(self) -> int | None:
+        """How many hosts read, as the settings or the usage say it, None where neither does."""
+        host = self.settings.host
+        return self.usage.hosts if host is None else host.count
+
+    @property
+    def num_hosts(self) -> int:
+        """How many hosts are shown side by side."""
+        return self.hosts_said or STAND_IN_HOSTS
+
+    @cached_property
+    def reading(self) -> ReadSettings:
+        """The settings of the one pipeline that is measured: of several hosts the first.
+
+        Raises:
+            UsageError: a loader that takes no hosts, or stages that share examples themselves.
+        """
+        if self.settings.host is not None or (self.hosts_said or 1) == 1:
+            return self.settings
+        return replace(self.settings, host=Host(index=0, count=self.num_hosts))
+
+    def host_batch(self, order: Order | None) -> int:
+        """Return the examples in the batch of a host: of the settings, of stages, or a stand-in."""
+        if self.settings.batch is not None:
+            return self.settings.batch
+        if order is not None and order.settings.stages is not None and order.has_steps:
+            return len(order.positions_in_step(0)) or DEFAULT_WINDOW
+        return DEFAULT_WINDOW
+
+    def device_batch(self, order: Order | None) -> int:
+        """Return the examples of that batch that one device gets, the largest share."""
+        return -(-self.host_batch(order) // self.devices)
+
+    def notes(self, order: Order | None) -> Iterator[str]:
+        """Yield what stands in for something that nobody said."""
+        if self.hosts_said is None:
+            yield phrase(
+                "nobody said how many hosts read: {} are shown side by side, and the order is that "
+                "of one host that reads all; say how many with {hosts=N}",
+                STAND_IN_HOSTS,
+            )
+        elif self.settings.host is None and self.hosts_said > 1:
+            yield phrase(
+                "the order is that of the first of {}; {host=I/N} chooses another",
+                counted(self.hosts_said, "host"),
+            )
+        batch = self.host_batch(order)
+        if self.settings.batch is None and batch == DEFAULT_WINDOW:
+            yield phrase(
+                "nobody said how large a batch is: {} examples are meant; say it with {batch=N}",
+                batch,
+            )
+        if batch % self.devices:
+            yield phrase(
+                "{batch=} is no multiple of {devices=}: in the evaluation a device has {}",
+                self.device_batch(order),
+                batch=batch,
+                devices=self.devices,
+            )

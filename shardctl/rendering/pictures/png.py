@@ -1,0 +1,1 @@
+"""Pictures as PNG, drawn by matplotlib where it is installed."""
