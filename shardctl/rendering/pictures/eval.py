@@ -160,7 +160,9 @@ def _separators(field: Plane, window: StepWindow) -> Iterator[Mark]:
         yield Line(points=((x, field.y.end), (x, field.y.start)), role="grid")
 
 
-def _words(evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane) -> Iterator[Mark]:
+def _words(
+    evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane
+) -> Iterator[Mark]:
     """Yield behind each row how many steps it has, and who waits."""
     yield Label(x=WIDTH, y=field.y.end - GAP, text=_STEPS_TITLE, anchor="end", quiet=True)
     for number, group in enumerate(groups):
@@ -213,7 +215,9 @@ def _steps(values: Span) -> str:
     return f"{span(values)} {'step' if values == (1, 1) else 'steps'}"
 
 
-def _note(evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow) -> str | None:
+def _note(
+    evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow
+) -> str | None:
     said = []
     if len(groups) < evaluation.num_hosts:
         said.append(

@@ -89,10 +89,8 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
         filled = full + group.remainder[0] / evaluation.host_batch
     if filled > full:
-        title = (
-            f"{_batches(group.full)} of {size}"
-            if way == "drop"
-            else (f"{_batches(group.partial)} not full, with {held} in place of {size}")
+        title = f"{_batches(group.full)} of {size}" if way == "drop" else (
+            f"{_batches(group.partial)} not full, with {held} in place of {size}"
         )
         yield Piece(kind="partial", start=full, stop=filled, title=title)
     if way == "drop" and group.partial[1]:
