@@ -7,16 +7,18 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Watch
 from shardctl.core.snapshot.hash_tree import differing_blocks
 from shardctl.core.text import in_short
+from shardctl.errors import UsageError
 from shardctl.planning.diff.blocks import TwoOrders
 from shardctl.planning.diff.causes import Cause, dataset_causes
 from shardctl.planning.diff.diff import Diff, diff
+from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
+from shardctl.planning.report.question import STAND_IN_HOSTS
 from shardctl.planning.report.shown import NotShown, Shown, shown
-
-NUM_HOSTS = 8  # where nobody says how many there are
 
 BlockState = Literal["same", "moved", "one has ended"]
 
@@ -108,7 +110,6 @@ def compare_sides(
     hosts: int | None = None,
     devices: int = 1,
     evaluated: str | None = None,
-    batch: int | None = None,
     watch: Watch | None = None,
 ) -> ReportComparison:
     """Return two pipelines side by side.
@@ -119,20 +120,29 @@ def compare_sides(
     Args:
         a, b: what is compared, a as it was expected.
         hosts: how many share the examples; None is what the settings say, else 8.
-        devices: how many each host has.
+        devices: how many each host has, which share its batch in an evaluation.
         evaluated: what is evaluated on; None is as of `evaluate`, of a snapshot nothing.
-        batch: of a device in an evaluation; None is that of the settings, else 256.
         watch: is called as the work proceeds.
 
     Raises:
         UsageError: settings that their dataset does not take, or a spec that it does not have.
     """
+    for name, number in (("hosts", hosts), ("devices", devices)):
+        if number is not None and not 1 <= number <= MAX_NUM_HOSTS:
+            given = Argument(name, number, given=True)
+            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS))
     notes: list[str] = []
     num_hosts = hosts or _said_hosts(a, b)
     if num_hosts is None:
-        num_hosts = NUM_HOSTS
-        notes.append(f"nobody said how many hosts there are: {NUM_HOSTS} are taken")
-    asked = Asked(hosts=num_hosts, devices=devices, evaluated=evaluated, batch=batch, watch=watch)
+        num_hosts = STAND_IN_HOSTS
+        notes.append(
+            phrase(
+                "nobody said how many hosts read: {} are shown side by side; say how many with "
+                "{hosts=N}",
+                num_hosts,
+            )
+        )
+    asked = Asked(hosts=num_hosts, devices=devices, evaluated=evaluated, watch=watch)
     one, other = (compared(side, asked) for side in (a, b))
     found = _difference(one, other)
     return ReportComparison(
