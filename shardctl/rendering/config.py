@@ -25,12 +25,13 @@ def config_table(config: Config, screen: Screen) -> Iterator[str]:
     for at, file in enumerate(config.files):
         said = "settings of" if at == 0 else "not read, being farther up:"
         yield paragraph(f"{said} {os.path.relpath(file)}", screen)
-    rows = [(item.name, _value(item), origin_words(item.origin)) for item in config.settings]
+    rows = [(item.name, value_words(item), origin_words(item.origin)) for item in config.settings]
     yield "\n"
     yield table(_COLUMNS, rows, screen)
 
 
-def _value(item: SettingInForce) -> str:
+def value_words(item: SettingInForce) -> str:
+    """Return what a setting is, and what was written for it where it comes to something else."""
     value = _text(item.value)
     if item.given is None or item.given == item.value:
         return value

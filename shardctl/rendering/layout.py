@@ -35,7 +35,7 @@ _FACTS = (
     Column(heading="examples"),
 )
 _BYTES = Column(heading="bytes")
-_LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
+LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
 _BYTES_FROM = {"disk": "bytes on disk", "metadata": "bytes by metadata", None: "bytes unknown"}
 _THERE = "bytes of the files"  # where they are on no disk of this machine
 
@@ -51,12 +51,18 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
     where = dataset.data_dir or dataset.origin
     said = f", {next(iter(sources))}" if len(sources) == 1 else ""
     yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold")
-    rows = [_summary(split, dataset, name_source=len(sources) > 1) for split in layout.splits]
-    yield table(_SUMMARY, rows, screen)
-    yield paragraph(_LEGEND, screen)
+    yield table(*split_cells(layout), screen)
+    yield paragraph(LEGEND, screen)
     for split in layout.splits:
         yield "\n"
         yield from _shard_table(split, screen)
+
+
+def split_cells(layout: Layout) -> tuple[Sequence[Column], list[Sequence[str]]]:
+    """Return what the shards of each split come to, as columns and rows."""
+    dataset = layout.dataset
+    several = len({_bytes_from(split, dataset) for split in layout.splits}) > 1
+    return _SUMMARY, [_summary(split, dataset, name_source=several) for split in layout.splits]
 
 
 def _bytes_from(split: SplitLayout, dataset: Dataset) -> str:

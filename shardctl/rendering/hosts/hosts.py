@@ -30,9 +30,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     """
     comparison = plan.comparisons[0]
     yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
-    columns = [Column(heading="measure", align="left")]
-    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
-    yield table(columns, list(_measures(comparison, plan)), screen)
+    yield table(*measure_cells(plan), screen)
     for strategy in comparison.strategies:
         if strategy.refusal is not None:
             yield paragraph(f"* {strategy.name}: {strategy.refusal}", screen)
@@ -57,6 +55,14 @@ def title(plan: HostsPlan, hosts: str) -> str:
         line += " without the remainder" if settings.drop_remainder else ""
         line += f" over {settings.epochs:,} epochs" if settings.epochs > 1 else ""
     return line
+
+
+def measure_cells(plan: HostsPlan) -> tuple[list[Column], list[Sequence[str]]]:
+    """Return the measures of each strategy side by side, as columns and rows."""
+    comparison = plan.comparisons[0]
+    columns = [Column(heading="measure", align="left")]
+    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
+    return columns, list(_measures(comparison, plan))
 
 
 def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]]:
