@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
-from shardctl.planning.config import SettingInForce
+from shardctl.planning.config import Origin, SettingInForce, lint_in_force, read_in_force
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.quality.quality import DEFAULT_WINDOW
 
@@ -28,20 +28,18 @@ class ReportQuestion:
     lint: what was said besides an order's settings, by its names under `lint:`; `usage` is the
         same as lint takes it.
     in_force: every setting with its origin, as `config` shows it.
-    found_by: the options that find the dataset again, from any folder.
     file_order_list: a file with the names of `file_order`, None where there is none.
     """
 
     dataset: Dataset
     spec: str | None
     settings: ReadSettings
-    devices: int
-    loaders: bool
     lint: Mapping[str, Any]
     usage: Usage
-    in_force: tuple[SettingInForce, ...]
-    found_by: tuple[str, ...] = field(repr=False)
+    in_force: tuple[SettingInForce, ...] = field(repr=False)
     file_order_list: str | None = None
+    devices: int = 1
+    loaders: bool = False
 
     def __post_init__(self) -> None:
         host, said = self.settings.host, self.usage.hosts
@@ -121,3 +119,65 @@ class ReportQuestion:
                 batch=batch,
                 devices=self.devices,
             )
+
+
+# Fields of `Usage` whose names under `lint:` are others.
+_LINT_NAMES = {"max_open_files": "open_files", "try_autocache": "autocache"}
+
+
+def question_in_python(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    *,
+    hosts: int | None,
+    evaluated: tuple[str, ...],
+    usage: Usage,
+) -> ReportQuestion:
+    """Return the question of a caller in Python: what is not as by default was an argument."""
+    if hosts is not None:
+        usage = replace(usage, hosts=hosts)
+    bare = Usage()
+    said = {
+        _LINT_NAMES.get(field.name, field.name): getattr(usage, field.name)
+        for field in fields(Usage)
+        if getattr(usage, field.name) != getattr(bare, field.name)
+    }
+    if evaluated:
+        said["eval"] = evaluated
+    arguments = {"hosts": "hosts" if hosts is not None else "usage.hosts", "eval": "evaluated"}
+    names = {value: key for key, value in _LINT_NAMES.items()}
+    for name in said:
+        arguments.setdefault(name, f"usage.{names.get(name, name)}")
+    return ReportQuestion(
+        dataset=dataset,
+        spec=spec,
+        settings=settings,
+        lint=said,
+        usage=usage,
+        in_force=(
+            _of_argument("dataset", dataset.title, "dataset"),
+            *read_in_force(settings, _origins(settings), ordered=dataset.ordered),
+            *(
+                _of_argument(f"lint.{name}", value, arguments[name])
+                if name in said
+                else SettingInForce(name=f"lint.{name}", value=value)
+                for name, value in lint_in_force(said, usage, settings, dataset).items()
+            ),
+        ),
+    )
+
+
+def _origins(settings: ReadSettings) -> dict[str, Origin]:
+    bare = ReadSettings()
+    return {
+        field.name: Origin(source="argument", by=field.name)
+        for field in fields(ReadSettings)
+        if getattr(settings, field.name) != getattr(bare, field.name)
+    }
+
+
+def _of_argument(name: str, value: object, argument: str) -> SettingInForce:
+    return SettingInForce(
+        name=name, value=value, given=value, origin=Origin(source="argument", by=argument)
+    )
