@@ -29,7 +29,7 @@ _STRIP = 48.0  # its height
 # How high a block is, and its colour: what is said by one is said by the other, and by the legend.
 _LOOKS: dict[BlockState, tuple[float, Role]] = {
     "same": (0.25, "data"),
-    "moved": (1.0, "alarm"),
+    "moved": (1.0, "other"),
     "one has ended": (0.6, "padding"),
 }
 _WORST: tuple[BlockState, ...] = ("moved", "one has ended", "same")
@@ -170,7 +170,7 @@ def scores_picture(a: Quality, b: Quality) -> Picture:
         Axis(first=0, last=1, title="part of the epoch", ticks=ticks),
         Axis(first=0, last=1, title="score near by", grid=True),
         top=keys.bottom + GAP,
-        right=WIDTH - text_width("A") - GAP,
+        right=WIDTH - text_width("A", bold=True) - GAP,
     )
     expected = min(one.by_position[0].score.expected for one in (a, b))
     level = on.y.at(expected)
