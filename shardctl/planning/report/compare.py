@@ -59,7 +59,7 @@ class ReportComparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What surprises about each, by its label."""
-        return tuple(f"{one.label}: {text}" for one in self.sides for text in one.warnings)
+        return tuple(phrase("{}: {}", one.label, text) for one in self.sides for text in one.warnings)
 
     @property
     def equal(self) -> bool | None:
@@ -159,7 +159,8 @@ def _said_hosts(*sides: Side) -> int | None:
 def _difference(one: ComparedSide, other: ComparedSide) -> Shown[Diff]:
     for side in (one, other):
         if isinstance(side.order, NotShown):
-            return NotShown(reason=f"{side.label} has no one order: {side.order.reason}")
+            reason = phrase("{} has no one order: {}", side.label, side.order.reason)
+            return NotShown(reason=reason)
     assert not isinstance(one.order, NotShown)
     assert not isinstance(other.order, NotShown)
     expected, actual = one.order, other.order

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
 from shardctl.core.text import counted
@@ -61,16 +61,18 @@ class Answer(NamedTuple):
 
 def summary_section(report: Report) -> Section:
     """Return the answers; a question whose answer is not known says why."""
-    answers = (
+    given = (
         Answer("Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)),
         Answer("Do the hosts keep step?", "hosts", "What each reads", _told(report.hosts, _in_step)),
         Answer("Does the evaluation end?", "evaluation", "Its steps", _told(report.evaluation, _ends)),
         Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
     )
-    listed = "".join(map(_card, answers))
-    return Section(
-        anchor="summary", title="In short", body=f'<ul class="answers">\n{listed}</ul>\n'
-    )
+    return Section(anchor="summary", title="In short", body=answers(given))
+
+
+def answers(given: Iterable[Answer]) -> str:
+    """Return answers as cards."""
+    return f'<ul class="answers">\n{"".join(map(_card, given))}</ul>\n'
 
 
 def _told(part: Part | NotShown, told: Callable[[Part], Told]) -> Told:
