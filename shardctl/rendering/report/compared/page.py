@@ -32,7 +32,7 @@ from shardctl.rendering.report.elements import (
     sentence,
 )
 from shardctl.rendering.report.page import page
-from shardctl.rendering.report.summary import Answer, Told, answers
+from shardctl.rendering.report.summary import Answer, Told, cards
 from shardctl.rendering.text.tables import Column
 
 
@@ -60,7 +60,7 @@ def comparison_sections(comparison: ReportComparison) -> Iterator[Section]:
 
 def _summary(comparison: ReportComparison) -> Section:
     told = dataset_line(comparison)
-    body = paragraph(told, "lead") + answers(
+    body = paragraph(told, "lead") + cards(
         (
             Answer("The same order?", "parting", "Where they part", _same_order(comparison)),
             Answer(
