@@ -56,6 +56,11 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
     for split in layout.splits:
         yield "\n"
         yield from _shard_table(split, screen)
+    if screen.pictures:  # else NumPy is not loaded
+        from shardctl.rendering.terminal.shards import shard_bars
+
+        yield "\n"
+        yield from shard_bars(layout, screen)
 
 
 def split_cells(layout: Layout) -> tuple[Sequence[Column], list[Sequence[str]]]:
@@ -119,10 +124,7 @@ def layout_document(layout: Layout) -> Document:
     """Return the document of `layout`: every shard of every split; a layout file as well."""
     splits = [
         {
-            "name": split.split.name,
-            "num_examples": split.split.num_examples,
-            "num_shards": split.split.num_shards,
-            "num_bytes": split.num_bytes,
+            **size_record(split),
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
             "balance": asdict(split.balance),
             **split_fields(split.split, layout.dataset),
@@ -134,6 +136,16 @@ def layout_document(layout: Layout) -> Document:
         **head("layout", layout.dataset.identity),
         **dataset_fields(layout.dataset, chosen),
         "splits": splits,
+    }
+
+
+def size_record(split: SplitLayout) -> Document:
+    """Return how large a split is."""
+    return {
+        "name": split.split.name,
+        "num_examples": split.split.num_examples,
+        "num_shards": split.split.num_shards,
+        "num_bytes": split.num_bytes,
     }
 
 
