@@ -94,7 +94,7 @@ def _first_slots(found: Strips, room: int) -> tuple[Visit, ...]:
 
 
 def _columns(visits: Sequence[Visit], names: Sequence[str], room: int) -> list[int]:
-    """Return where each visit begins, and the last one ends: as they have room, by their examples."""
+    """Return where each visit begins, and the last one ends: by their examples as room is left."""
     least = [display_width(name) + 1 for name in names]
     total = sum(visit.count for visit in visits)
     spare = max(min(room - sum(least), _WIDEST * len(visits)), 0)
