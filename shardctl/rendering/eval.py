@@ -42,12 +42,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     if screen.pictures:
         yield from step_lines(evaluation, screen)
         yield "\n"
-    columns = [Column(heading="remainders are", align="left")]
-    columns += [
-        Column(heading=f"{WAYS[way]}{'*' if way == evaluation.remainder else ''}")
-        for way in REMAINDERS
-    ]
-    yield table(columns, list(_ways(evaluation)), screen)
+    yield table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:
         legend += (
@@ -59,6 +54,16 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     for number, line in enumerate(advice(evaluation)):
         look: Look = "error" if hangs and number == 0 else ""  # where it hangs is said first
         yield paragraph(f"- {as_options(line)}", screen, style=look)
+
+
+def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]]:
+    """Return what becomes of remainders, dropped, padded or left, as columns and rows."""
+    columns = [Column(heading="remainders are", align="left")]
+    columns += [
+        Column(heading=f"{WAYS[way]}{'*' if way == evaluation.remainder else ''}")
+        for way in REMAINDERS
+    ]
+    return columns, list(_ways(evaluation))
 
 
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:

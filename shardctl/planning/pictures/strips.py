@@ -84,8 +84,8 @@ def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
 def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
     """Return the first visits of the positions [start, stop), `most` of them at most.
 
-    Of more than 16 million positions the first are looked at. An epoch ends a visit. With `ds.shard`
-    a visit has the examples of this host.
+    Of more than 16 million positions the first are looked at. An epoch ends a visit. With
+    `ds.shard` a visit has the examples of this host.
 
     >>> from shardctl.planning.order import plan_order
     >>> order = plan_order("imagenet2012", "train", {"cycle": 2, "block": 16}).order
