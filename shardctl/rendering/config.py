@@ -67,6 +67,8 @@ def origin_words(origin: Origin) -> str:
         return "this folder"
     if origin.source == "default":
         return "default" if origin.by is None else f"default ({origin.by}'s)"
+    if origin.source == "argument":
+        return f"argument {origin.by}="
     if origin.source == "implied":
         return f"follows from {origin.by or 'the others'}"
     return f"{origin.source} {origin.by}"
@@ -82,11 +84,12 @@ def config_document(config: Config) -> Document:
         **beginning,
         "problem": config.problem,
         "files": [{"path": path, "is_read": at == 0} for at, path in enumerate(config.files)],
-        "settings": [_record(item) for item in config.settings],
+        "settings": [setting_record(item) for item in config.settings],
     }
 
 
-def _record(item: SettingInForce) -> Document:
+def setting_record(item: SettingInForce) -> Document:
+    """Return a setting as a mapping: what it is, what was written, and who says so."""
     origin = item.origin
     values = (item.name, item.value, item.given, origin.source, origin.by, origin.file, origin.line)
     return dict(zip(CSV_HEADER, values, strict=True))
@@ -95,7 +98,7 @@ def _record(item: SettingInForce) -> Document:
 def config_rows(config: Config) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each setting; its value as YAML has it, nothing for none."""
     for item in config.settings:
-        record = _record(item)
+        record = setting_record(item)
         for name in ("value", "given"):
             record[name] = None if record[name] is None else yaml_line(record[name])
         yield list(record.values())

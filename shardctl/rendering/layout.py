@@ -124,10 +124,7 @@ def layout_document(layout: Layout) -> Document:
     """Return the document of `layout`: every shard of every split; a layout file as well."""
     splits = [
         {
-            "name": split.split.name,
-            "num_examples": split.split.num_examples,
-            "num_shards": split.split.num_shards,
-            "num_bytes": split.num_bytes,
+            **size_record(split),
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
             "balance": asdict(split.balance),
             **split_fields(split.split, layout.dataset),
@@ -139,6 +136,16 @@ def layout_document(layout: Layout) -> Document:
         **head("layout", layout.dataset.identity),
         **dataset_fields(layout.dataset, chosen),
         "splits": splits,
+    }
+
+
+def size_record(split: SplitLayout) -> Document:
+    """Return how large a split is."""
+    return {
+        "name": split.split.name,
+        "num_examples": split.split.num_examples,
+        "num_shards": split.split.num_shards,
+        "num_bytes": split.num_bytes,
     }
 
 

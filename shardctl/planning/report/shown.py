@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 from shardctl.core.phrase import phrase
 from shardctl.errors import ShardctlError
@@ -20,7 +20,7 @@ class NotShown:
     reason: str
 
 
-Shown = Answer | NotShown
+Shown: TypeAlias = Answer | NotShown
 
 
 def shown(ask: Callable[[], Answer]) -> Answer | NotShown:
