@@ -30,8 +30,8 @@ _MOST_SPLITS = 8
 _LONGEST = 12  # letters of a value beside a bar
 
 _CAPTION = (
-    "Equal bars are shards that take as long to read. A host that is given a larger one has more to "
-    "do than the others."
+    "Equal bars are shards that take as long to read. A host that is given a larger one has more "
+    "to do than the others."
 )
 
 
