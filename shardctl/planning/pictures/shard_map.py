@@ -100,6 +100,10 @@ class _Measured:
 
 def _whole(order: Order, sample: OrderSample, bounds: Sequence[tuple[int, int]]) -> _Measured:
     sizes, shards = sample.shard_sizes, sample.shards[0]
+    # Of what a pipeline repeats before it shuffles, a shard may come in the second epoch alone.
+    seen = np.flatnonzero(sizes)
+    if len(seen) < len(sizes):
+        shards, sizes = np.searchsorted(seen, shards), sizes[seen]
     codes = np.empty(len(sizes), np.int64)
     codes[shards] = sample.codes[0]
     return _Measured(
