@@ -172,7 +172,35 @@ def quality(
     settings, assumed = _with_stand_ins(settings)
     if settings.loader != "tfds":
         settings, assumed = _with_seed_of_loader(dataset, spec, settings)
-    planned = plan_order(dataset, spec, settings)
+    return quality_of(
+        plan_order(dataset, spec, settings),
+        assumed,
+        num_classes=num_classes,
+        target=target,
+        what_if=what_if,
+        memory=memory,
+        example_bytes=example_bytes,
+    )
+
+
+def quality_of(
+    planned: PlannedOrder,
+    assumed: Mapping[str, Any] | None = None,
+    *,
+    num_classes: int | None = None,
+    target: float | None = None,
+    what_if: bool = True,
+    memory: int | str | None = None,
+    example_bytes: int | str | None = None,
+) -> Quality:
+    """Return how well an order that is planned is shuffled; the rest is as of `quality`.
+
+    assumed: settings of it that are stand-ins, None where it has none.
+
+    Raises:
+        UsageError: as for `quality`.
+    """
+    assumed = assumed or {}
     order = planned.order
     num_examples = epoch_length(order)
     _check(planned.spec, num_examples, num_classes, target)
