@@ -42,6 +42,9 @@ On many hosts
     hosts(.., hosts=)                      what each host reads, and how best to share
     evaluate(.., batch=, hosts=, devices=) remainder, padding, hangs; also shardctl.eval
 
+To look at
+    report(DATASET, SPEC, SETTINGS, ..)    pictures and figures of one pipeline; to_html() is a page
+
 Whether it is right
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
     compare_loaders(DATASET, SPEC, ..)     the same of each loader, and how it ends and goes on
@@ -120,6 +123,8 @@ if TYPE_CHECKING:
     from shardctl.planning.quality.loaders.way_to_read import WayToRead
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
+    from shardctl.planning.report.report import Report, report
+    from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.loaders.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.proof import Proof, prove
@@ -171,6 +176,7 @@ __all__ = [
     "Match",
     "Metric",
     "MissingDependencyError",
+    "NotShown",
     "OpenStage",
     "Order",
     "PinnedOrder",
@@ -183,6 +189,7 @@ __all__ = [
     "Quality",
     "Query",
     "ReadSettings",
+    "Report",
     "ResumePlan",
     "Rule",
     "Score",
@@ -220,6 +227,7 @@ __all__ = [
     "read_dataset",
     "read_plan",
     "read_snapshot",
+    "report",
     "resume",
     "resume_loader",
     "resume_on_hosts",
@@ -257,6 +265,7 @@ _HOMES = {
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
+    "NotShown": "planning.report.shown",
     "OpenStage": "planning.inspect",
     "Order": "core.order.order",
     "PinnedOrder": "planning.diff.pinned_order",
@@ -269,6 +278,7 @@ _HOMES = {
     "Quality": "planning.quality.quality",
     "Query": "planning.locate",
     "ReadSettings": "core.settings.read_settings",
+    "Report": "planning.report.report",
     "ResumePlan": "core.resume.resume_plan",
     "Rule": "planning.lint.rule",
     "Score": "planning.quality.score",
@@ -302,6 +312,7 @@ _HOMES = {
     "quality": "planning.quality.quality",
     "read_plan": "api.arguments",
     "read_snapshot": "api.arguments",
+    "report": "planning.report.report",
     "resume": "planning.resume.resume",
     "resume_loader": "planning.resume.loaders.resume_loader",
     "resume_on_hosts": "planning.resume.hosts",
@@ -322,6 +333,9 @@ PROVIDERS.update(
     installed_version="readers.loaders.installed:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
+    ref_from_anywhere="readers.reference:ref_from_anywhere",
+    report_body="rendering.report.page:report_body",
+    report_page="rendering.report.page:report_page",
     to_pandas="api.tables:to_pandas",
     verify_loader="loaders.verify:verify_loader",
     verified_version="readers.loaders.verified:verified_version",

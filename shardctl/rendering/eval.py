@@ -11,15 +11,15 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
-from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
+from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
+from shardctl.rendering.text.step_rows import WAYS
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts shown on a terminal
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
-_NAMES: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 
 CSV_HEADER = ("index", "num_examples", "num_batches", "remainder", "padding", "padding_batches")
 
@@ -38,12 +38,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
     yield from table_pieces(columns, rows, screen, keep=_ROWS)
     yield "\n"
-    columns = [Column(heading="remainders are", align="left")]
-    columns += [
-        Column(heading=f"{_NAMES[way]}{'*' if way == evaluation.remainder else ''}")
-        for way in REMAINDERS
-    ]
-    yield table(columns, list(_ways(evaluation)), screen)
+    yield table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:
         legend += (
@@ -55,6 +50,16 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     for number, line in enumerate(advice(evaluation)):
         look: Look = "error" if hangs and number == 0 else ""  # where it hangs is said first
         yield paragraph(f"- {as_options(line)}", screen, style=look)
+
+
+def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]]:
+    """Return what becomes of remainders, dropped, padded or left, as columns and rows."""
+    columns = [Column(heading="remainders are", align="left")]
+    columns += [
+        Column(heading=f"{WAYS[way]}{'*' if way == evaluation.remainder else ''}")
+        for way in REMAINDERS
+    ]
+    return columns, list(_ways(evaluation))
 
 
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:

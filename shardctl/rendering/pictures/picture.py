@@ -9,14 +9,15 @@ place or a number too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from shardctl.core.arrays import Int64s
-from shardctl.rendering.text.tables import display_width
+from shardctl.core.text import printable
 
 WIDTH = 480  # units; at 358 pixels, on a telephone, text is still 10 pixels high
 TEXT = 14  # the size of text
+MOST_LETTERS = 1000  # of a text in a picture, which is cut there
 NUM_SLOTS = 8  # hues of slots; the ninth slot has the first again
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 
@@ -128,10 +129,108 @@ class Picture:
     width: float = field(default=WIDTH)
 
 
-def text_width(text: str, size: float = TEXT) -> float:
+# How wide letters are at most, as parts of the size of text: in DejaVu Sans, the widest of the
+# fonts that pages are shown in.
+_USUAL, _FOREIGN = 0.65, 1.1
+_WIDTHS = {
+    letter: width
+    for width, letters in {
+        0.34: " ',.Iijl|·",
+        0.44: "!()-/:;[\\]frt",
+        0.56: '"*?J_`csz',
+        0.70: "ABEFKLPRSTVXYZ",
+        0.84: "#&+<=>CDGHNOQU^~–×",
+        1.02: "%@MWmw",
+    }.items()
+    for letter in letters
+}
+_BOLD = 1.125  # how much wider bold letters are
+
+
+def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     """Return at most how many units a text is wide, in the fonts that pages are shown in.
 
     >>> round(text_width("host 12"), 1)
-    63.7
+    55.2
     """
-    return display_width(text) * size * 0.65
+    widths = (
+        _WIDTHS.get(letter, _USUAL if letter.isascii() else _FOREIGN)
+        for letter in printable(text, MOST_LETTERS)
+    )
+    return sum(widths) * size * (_BOLD if bold else 1)
+
+
+def shortened(text: str, width: float, *, bold: bool = False) -> str:
+    """Return a text that is at most so wide, cut where it is not.
+
+    >>> shortened("a-name-without-end", 70), shortened("short", 70)
+    ('a-nam…', 'short')
+    """
+    if text_width(text, bold=bold) <= width:
+        return text
+    kept = len(text)
+    while kept and text_width(text[:kept] + "…", bold=bold) > width:
+        kept -= 1
+    return text[:kept] + "…"
+
+
+_MARGIN = 16.0
+_TITLE = 20.0  # from one baseline to the next
+_SAID = 18.0
+_APART = 22.0  # between two pictures
+
+
+def one_sheet(pictures: Sequence[Picture]) -> Picture:
+    """Return pictures below each other as one, each with its title, caption and note, for a file.
+
+    The sheet has a margin, so it is wider than the pictures.
+    """
+    marks: list[Mark] = []
+    y = _MARGIN
+    for picture in pictures:
+        y += 0 if y == _MARGIN else _APART
+        for line in wrapped(picture.title, WIDTH, bold=True):
+            marks.append(Label(x=_MARGIN, y=y + TEXT, text=line, bold=True))
+            y += _TITLE
+        for line in wrapped(picture.caption, WIDTH):
+            marks.append(Label(x=_MARGIN, y=y + TEXT, text=line, quiet=True))
+            y += _SAID
+        y += 8
+        marks += (moved(mark, _MARGIN, y) for mark in picture.marks)
+        y += picture.height
+        for line in wrapped(picture.note or "", WIDTH):
+            marks.append(Label(x=_MARGIN, y=y + TEXT + 4, text=line, quiet=True))
+            y += _SAID
+    return Picture(
+        name="sheet",
+        title="; ".join(picture.title for picture in pictures),
+        caption="",
+        alternative=" ".join(picture.alternative for picture in pictures),
+        height=y + _MARGIN,
+        width=WIDTH + 2 * _MARGIN,
+        marks=tuple(marks),
+        numbers=Numbers(headings=(), rows=()),
+    )
+
+
+def moved(mark: Mark, x: float, y: float) -> Mark:
+    """Return a mark moved by so much."""
+    if isinstance(mark, Line | Band):
+        return replace(mark, points=tuple((at_x + x, at_y + y) for at_x, at_y in mark.points))
+    return replace(mark, x=mark.x + x, y=mark.y + y)
+
+
+def wrapped(text: str, width: float, *, bold: bool = False) -> list[str]:
+    """Return the lines of a text, each at most so wide; a word that is longer is cut.
+
+    >>> wrapped("a few words to read", 80)
+    ['a few', 'words to', 'read']
+    """
+    lines: list[str] = []
+    for word in printable(text, MOST_LETTERS).split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, bold=bold) <= width:
+            lines[-1] = longer
+        else:
+            lines.append(shortened(word, width, bold=bold))
+    return lines

@@ -43,7 +43,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
         f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}", screen
     )
     yield paragraph(f"weakest: {LABELS[plan.weakest.name]}", screen)
-    yield paragraph(_measured(plan), screen)
+    yield paragraph(measured_line(plan), screen)
     yield "\n"
     yield from metric_table(plan, screen)
     yield "\n"
@@ -62,7 +62,8 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
         yield from memory_text(plan, screen)
 
 
-def _measured(plan: Quality) -> str:
+def measured_line(plan: Quality) -> str:
+    """Return how much of an epoch is measured."""
     batch = f"batches of {plan.window:,}"
     if plan.sampled is None:
         return f"measured: all {plan.num_examples:,} examples of an epoch, {batch}"
@@ -211,12 +212,17 @@ def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
             ]
         )
     yield table(columns, rows, screen)
+    yield paragraph(best_line(plan), screen)
+
+
+def best_line(plan: Quality) -> str:
+    """Return which of the other settings do most, with a larger buffer and without."""
     best = _best(plan.alternatives)
     free = _best([choice for choice in plan.alternatives if choice.num_bytes is None])
     text = f"does most: {best.change}"
     if free is not best:
         text += f"; without a larger buffer: {free.change}"
-    yield paragraph(text, screen)
+    return text
 
 
 def _best(choices: Sequence[Alternative]) -> Alternative:

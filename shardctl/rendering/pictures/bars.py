@@ -1,0 +1,192 @@
+"""Bars, lying or upright, and what colours mean: parts of pictures that several of them have.
+
+Each takes the place where it begins and returns marks; no two labels of it overlap, and none leaves
+the frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
+from shardctl.rendering.pictures.axes import GAP, LINE_HEIGHT, Drawn, Plane, Scale
+from shardctl.rendering.pictures.picture import (
+    NUM_LEVELS,
+    TEXT,
+    WIDTH,
+    Box,
+    Cells,
+    Label,
+    Line,
+    Mark,
+    Role,
+    shortened,
+    text_width,
+)
+
+_ROW = 22.0  # of bars, with the gap below
+_BAR = 14.0
+_SWATCH = 20.0
+_MOST_NAMES = 0.4  # of the width
+
+
+class Part(NamedTuple):
+    """A part of a bar: how long, and what it is."""
+
+    value: float
+    role: Role = "data"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Bar:
+    """A bar of one part or several, with a name and its value as people read it.
+
+    One that stands for several hosts or shards has a part up to the least of them, and one of the
+    role "padding" from there to the greatest.
+    """
+
+    name: str
+    parts: tuple[Part, ...]
+    text: str = ""
+    title: str = ""
+
+    @property
+    def value(self) -> float:
+        """All parts together."""
+        return sum(part.value for part in self.parts)
+
+
+def bars(
+    rows: Sequence[Bar],
+    *,
+    top: float = 0,
+    full: float | None = None,
+    expected: float | None = None,
+    left: float = 0,
+    right: float = WIDTH,
+) -> Drawn:
+    """Return bars below each other, each with its name before it and its text behind it.
+
+    full: the value of the longest bar there is room for, else the greatest one. expected: a value
+    at which a dashed line stands.
+    """
+    names = [shortened(row.name, (right - left) * _MOST_NAMES) for row in rows]
+    texts = [shortened(row.text, (right - left) * 0.3) for row in rows]
+    start = left + max(map(text_width, names), default=0) + GAP
+    end = right - max(map(text_width, texts), default=0) - GAP
+    reach = max([row.value for row in rows] + [expected or 0.0], default=0.0)
+    scale = Scale(first=0, last=full or reach or 1.0, start=start, end=end)
+    marks: list[Mark] = []
+    for number, (row, name, text) in enumerate(zip(rows, names, texts, strict=True)):
+        y = top + number * _ROW
+        marks.append(Label(x=start - GAP, y=y + TEXT - 1, text=name, anchor="end"))
+        value = 0.0
+        for part in row.parts:
+            x = scale.at(value)
+            width = scale.at(value + part.value) - x
+            marks.append(
+                Box(x=x, y=y + 1, width=width, height=_BAR, role=part.role, title=row.title)
+            )
+            value += part.value
+        at = max(scale.at(value), scale.at(expected) if expected is not None else 0.0)
+        marks.append(Label(x=at + GAP, y=y + TEXT - 1, text=text, quiet=True))
+    bottom = top + len(rows) * _ROW
+    if expected is not None:
+        x = scale.at(expected)
+        marks.append(Line(points=((x, top - 2), (x, bottom - 4)), role="uniform", dashed=True))
+    marks.append(Line(points=((start, top - 2), (start, bottom - 4)), role="axis"))
+    return Drawn(tuple(marks), bottom)
+
+
+def columns(on: Plane, rows: Sequence[Bar]) -> tuple[Mark, ...]:
+    """Return upright bars on a plane, the first from 0 to 1 on its x axis; for many of them."""
+    marks: list[Mark] = []
+    for number, row in enumerate(rows):
+        x, stop = on.x.at(number), on.x.at(number + 1)
+        gap = min((stop - x) * 0.2, 3.0)
+        value = 0.0
+        for part in row.parts:
+            bottom, y = on.y.at(value), on.y.at(value + part.value)
+            marks.append(
+                Box(
+                    x=x + gap / 2,
+                    y=y,
+                    width=stop - x - gap,
+                    height=bottom - y,
+                    role=part.role,
+                    title=row.title,
+                )
+            )
+            value += part.value
+    return tuple(marks)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Key:
+    """What a colour or a kind of line means."""
+
+    text: str
+    role: Role = "data"
+    slot: int = 0
+    line: bool = False
+    dashed: bool = False
+
+
+def legend(keys: Sequence[Key], *, top: float = 0, left: float = 0, right: float = WIDTH) -> Drawn:
+    """Return what colours and lines mean, side by side, in as many lines as it takes."""
+    marks: list[Mark] = []
+    x, y = left, top
+    for key in keys:
+        text = shortened(key.text, right - left - _SWATCH - GAP)
+        width = _SWATCH + GAP + text_width(text)
+        if x > left and x + width > right:
+            x, y = left, y + LINE_HEIGHT
+        if key.line:
+            points = ((x, y + TEXT * 0.6), (x + _SWATCH, y + TEXT * 0.6))
+            marks.append(Line(points=points, role=key.role, dashed=key.dashed))
+        else:
+            marks.append(
+                Box(x=x, y=y + 2, width=_SWATCH, height=TEXT - 3, role=key.role, slot=key.slot)
+            )
+        marks.append(Label(x=x + _SWATCH + GAP, y=y + TEXT - 2, text=text, quiet=True))
+        x += width + 2 * GAP
+    return Drawn(tuple(marks), y + LINE_HEIGHT if keys else top)
+
+
+def levels_key(low: str, high: str, *, top: float = 0, left: float = 0) -> Drawn:
+    """Return the levels of a heat map in a row, between the words for the least and the most."""
+    start = left + text_width(low) + GAP
+    cells = Cells(
+        x=start,
+        y=top + 2,
+        cell_width=14,
+        cell_height=TEXT - 3,
+        levels=np.arange(NUM_LEVELS + 1, dtype=np.int64)[None, :],
+    )
+    end = start + 14 * (NUM_LEVELS + 1) + GAP
+    y = top + TEXT - 2
+    marks = (
+        Label(x=left, y=y, text=low, quiet=True),
+        cells,
+        Label(x=end, y=y, text=high, quiet=True),
+    )
+    return Drawn(marks, top + LINE_HEIGHT)
+
+
+def levels_of(values: np.ndarray, full: float | None = None) -> Int64s:
+    """Return the levels of a heat map for numbers from 0: 0 for 0, NUM_LEVELS from `full` on.
+
+    full: the greatest of them where it is None.
+
+    >>> levels_of(np.array([[0, 1, 50, 100]])).tolist()
+    [[0, 1, 4, 8]]
+    """
+    most = float(values.max(initial=0)) if full is None else full
+    if most <= 0:
+        return np.zeros(values.shape, dtype=np.int64)
+    parts = np.ceil(np.asarray(values, dtype=np.float64) / most * NUM_LEVELS - 1e-9)
+    return np.clip(parts, 0, NUM_LEVELS).astype(np.int64)

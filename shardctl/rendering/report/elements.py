@@ -1,0 +1,160 @@
+"""The elements of a page: text of others made harmless, sentences, tables that scroll, sections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from shardctl.core.phrase import Argument, spelled
+from shardctl.core.text import printable
+from shardctl.planning.report.shown import NotShown
+from shardctl.rendering.pictures.figure import figure
+from shardctl.rendering.pictures.picture import Picture
+from shardctl.rendering.text.command_line import option_of
+from shardctl.rendering.text.tables import Column
+
+_LONGEST = 2000  # characters of a text of others
+_SHORT = 28  # letters of code that fit into a line of a telephone
+_BEGIN, _END = "\x02", "\x03"  # around code, until the text is escaped; no printable text has them
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A section of the page: `anchor` is what links name, `title` is our own text, `body` HTML."""
+
+    anchor: str
+    title: str
+    body: str
+
+
+def plain(text: object) -> str:
+    r"""Return text as HTML; nothing in it is markup, and what cannot be seen is an escape.
+
+    >>> plain("<b> & \u202e")
+    '&lt;b&gt; &amp; \\u202e'
+    """
+    return escape(printable(str(text), _LONGEST))
+
+
+def name(text: object) -> str:
+    """Return a name that others gave, which is read in its own direction.
+
+    >>> name("a<b")
+    '<bdi>a&lt;b</bdi>'
+    """
+    return f"<bdi>{plain(text)}</bdi>"
+
+
+def code(text: object) -> str:
+    """Return text to be typed, or that a file says; a short one is not broken."""
+    shown = plain(text)
+    kind = ' class="short"' if len(shown) <= _SHORT else ""
+    return f"<code{kind}>{shown}</code>"
+
+
+def sentence(text: object) -> str:
+    """Return a sentence of an answer, its arguments spelled as options, which are code.
+
+    >>> from shardctl.core.phrase import phrase
+    >>> sentence(phrase("give {buffer_seed=1}, not <none>"))
+    'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
+    """
+
+    def marked(argument: Argument) -> str:
+        return f"{_BEGIN}{option_of(argument)}{_END}"
+
+    pieces = re.split(f"{_BEGIN}([^{_END}]*){_END}", spelled(text, marked))
+    return "".join(
+        code(piece) if number % 2 else escape(printable(piece, _LONGEST))
+        for number, piece in enumerate(pieces)
+    )
+
+
+def paragraph(html: str, kind: str = "") -> str:
+    """Return a paragraph of HTML, nothing for none."""
+    return f"<p{_class(kind)}>{html}</p>\n" if html else ""
+
+
+def items(pieces: Iterable[str], kind: str = "") -> str:
+    """Return a list of pieces of HTML, nothing for none."""
+    listed = "".join(f"<li>{piece}</li>\n" for piece in pieces)
+    return f"<ul{_class(kind)}>\n{listed}</ul>\n" if listed else ""
+
+
+def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
+    """Return a list of names, which are text, and what they are, which is HTML."""
+    listed = "".join(f"<div><dt>{plain(key)}</dt><dd>{html}</dd></div>\n" for key, html in pairs)
+    return f"<dl{_class(kind)}>\n{listed}</dl>\n"
+
+
+def table(
+    caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, kind: str = ""
+) -> str:
+    """Return a table in a box that scrolls where the page is narrow; captions tell boxes apart.
+
+    Cells are text, the first of a row its heading.
+    """
+    return cells_table(caption, columns, (list(map(plain, row)) for row in rows), kind=kind)
+
+
+def cells_table(
+    caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, kind: str = ""
+) -> str:
+    """Return a table as `table` does, of cells that are HTML."""
+    sides = [' class="number"' if column.align == "right" else "" for column in columns]
+    heads = "".join(
+        f'<th scope="col"{side}>{plain(column.heading)}</th>'
+        for column, side in zip(columns, sides, strict=True)
+    )
+    body = "".join(f"<tr>{_row(row, sides)}</tr>\n" for row in rows)
+    return (
+        f'<div class="scroll{" " * bool(kind)}{kind}" role="region" tabindex="0" '
+        f'aria-label="{plain(caption)}">\n'
+        f"<table><caption>{plain(caption)}</caption>\n"
+        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+    )
+
+
+def _row(row: Sequence[str], sides: Sequence[str]) -> str:
+    first, *others = zip(row, sides, strict=True)
+    told = f'<th scope="row"{first[1]}>{first[0]}</th>'
+    return told + "".join(f"<td{side}>{cell}</td>" for cell, side in others)
+
+
+def figures(pictures: Iterable[Picture]) -> str:
+    """Return pictures side by side where there is room; one alone has its words beside it."""
+    shown = [figure(picture) for picture in pictures]
+    if not shown:
+        return ""
+    kind = "figures alone" if len(shown) == 1 else "figures"
+    return f'<div class="{kind}">\n{"".join(shown)}</div>\n'
+
+
+def first_upper(text: str) -> str:
+    """Return a sentence with a capital, whatever it begins with.
+
+    >>> first_upper("as good as uniform")
+    'As good as uniform'
+    """
+    return text[:1].upper() + text[1:]
+
+
+def folded(summary: str, html: str) -> str:
+    """Return HTML that opens by a click or a key, under its summary, which is text."""
+    return f"<details><summary>{plain(summary)}</summary>\n{html}</details>\n"
+
+
+def not_shown(part: NotShown) -> str:
+    """Return why a part of a report is not there, in its place."""
+    return paragraph(f"<strong>Not shown.</strong> {sentence(part.reason)}", "not-shown")
+
+
+def link(anchor: str, html: str) -> str:
+    """Return a link to a place of the page."""
+    return f'<a href="#{anchor}">{html}</a>'
+
+
+def _class(kind: str) -> str:
+    return f' class="{kind}"' if kind else ""
