@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
-
-from shardctl.rendering.text.looks import Look, styled
-from shardctl.rendering.text.tables import Screen
 
 _BITS = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])  # of the dots of a character, from U+2800
 _DOTS_HIGH, _DOTS_WIDE = _BITS.shape
@@ -63,14 +58,3 @@ def grey(places: NDArray[np.float64], columns: int, lines: int) -> NDArray[np.bo
     blocks = dots.reshape(lines, columns, _DOTS_HIGH, _DOTS_WIDE)
     return blocks.swapaxes(1, 2).reshape(height, width)
 
-
-def framed(texts: list[str], above: str, below: str, screen: Screen) -> Iterator[str]:
-    """Yield lines of a picture beside what its first and its last line stand for.
-
-    The two are in a column of their own, and a line runs between them and the picture.
-    """
-    gutter = max(len(above), len(below))
-    for number, text in enumerate(texts):
-        side = above if number == 0 else below if number == len(texts) - 1 else ""
-        look: Look = "quiet" if screen.color else ""
-        yield f"{styled(f'{side:>{gutter}} │', look)}{text}\n"
