@@ -90,10 +90,14 @@ def _watch(found: Opened, address: str) -> None:
         if request.url.partition("#")[0] != address:
             happened.append(f"request: {request.url}")
 
+    def said(dialog: Any) -> None:
+        happened.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     page.on("request", asked)
     page.on("console", lambda said: happened.append(f"console: {said.text}"))
     page.on("pageerror", lambda error: happened.append(f"error: {error}"))
-    page.on("dialog", lambda dialog: (happened.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", said)
     page.on("popup", lambda popup: happened.append(f"popup: {popup.url}"))
     page.on("download", lambda download: happened.append(f"download: {download.url}"))
 

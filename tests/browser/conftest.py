@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.chromium import started
 
-# Each test has its own environment, see tests/conftest.py; what CI asks for is asked of all of them.
+# Tests have an environment without these, see tests/conftest.py.
 _REQUIRED = os.environ.get("SHARDCTL_BROWSER") == "required"
 _CHROMIUM = os.environ.get("SHARDCTL_CHROMIUM")
 

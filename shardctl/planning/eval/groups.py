@@ -54,15 +54,16 @@ def host_groups(evaluation: Evaluation, most: int) -> tuple[HostGroup, ...]:
     >>> [(group.first, group.last, group.num_examples) for group in groups]
     [(0, 0, (513, 513)), (1, 7, (512, 512))]
     """
-    columns = {
+    columns: dict[str, Int64s] = {
         "num_examples": evaluation.num_examples,
         "full": evaluation.num_steps("drop"),
         "partial": evaluation.num_batches - evaluation.num_steps("drop"),
         "remainder": evaluation.remainders,
         "padding": evaluation.padding,
         "padding_batches": evaluation.padding_batches,
-        **{way: evaluation.num_steps(way) for way in REMAINDERS},
     }
+    for way in REMAINDERS:
+        columns[way] = evaluation.num_steps(way)
     labels = _labels(evaluation, columns, most)
     by_label = np.argsort(labels, kind="stable")
     starts = np.flatnonzero(np.diff(labels[by_label], prepend=-1))

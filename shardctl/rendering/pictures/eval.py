@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from shardctl.core.text import counted, printable
 from shardctl.planning.eval.advice import hang_sentence
-from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Hang, Remainder
+from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Hang
 from shardctl.planning.eval.groups import HostGroup, Span, host_groups
 from shardctl.rendering.pictures.axes import (
     GAP,
@@ -160,9 +160,7 @@ def _separators(field: Plane, window: StepWindow) -> Iterator[Mark]:
         yield Line(points=((x, field.y.end), (x, field.y.start)), role="grid")
 
 
-def _words(
-    evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane
-) -> Iterator[Mark]:
+def _words(evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane) -> Iterator[Mark]:
     """Yield behind each row how many steps it has, and who waits."""
     yield Label(x=WIDTH, y=field.y.end - GAP, text=_STEPS_TITLE, anchor="end", quiet=True)
     for number, group in enumerate(groups):
@@ -215,9 +213,7 @@ def _steps(values: Span) -> str:
     return f"{span(values)} {'step' if values == (1, 1) else 'steps'}"
 
 
-def _note(
-    evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow
-) -> str | None:
+def _note(evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow) -> str | None:
     said = []
     if len(groups) < evaluation.num_hosts:
         said.append(
@@ -226,7 +222,7 @@ def _note(
         )
     if window.start:
         said.append(
-            f"Steps 0 to {window.start - 1:,} are drawn narrower: every host has a full batch there."
+            f"Steps 0 to {window.start - 1:,} are drawn narrower: each host has a full batch there."
         )
     if max(group.partial[1] for group in groups) > 1:
         said.append("Batches that are not full are drawn last, wherever they come.")

@@ -1,4 +1,4 @@
-"""What the report is made of: stand-ins, the dataset's fingerprint, versions, how to make it again."""
+"""What a report stands on: stand-ins, fingerprint, versions, and how to make it again."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ from collections.abc import Iterator
 
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.report.report import Report
-from shardctl.rendering.report.elements import Section, code, facts, items, paragraph, plain, sentence
+from shardctl.rendering.report.elements import (
+    Section,
+    code,
+    facts,
+    first_upper,
+    items,
+    paragraph,
+    plain,
+    sentence,
+)
 
 
 def about_section(report: Report) -> Section:
@@ -17,11 +26,14 @@ def about_section(report: Report) -> Section:
 def _body(report: Report) -> Iterator[str]:
     if report.notes:
         yield "<h3>What was assumed</h3>\n"
-        yield items(map(sentence, report.notes))
+        yield items(first_upper(sentence(note)) for note in report.notes)
+    if report.warnings:
+        yield "<h3>Worth knowing</h3>\n"
+        yield items(first_upper(sentence(warning)) for warning in report.warnings)
     yield "<h3>Make it again</h3>\n"
     yield f"<pre>{code(report.again)}</pre>\n"
     yield paragraph("The same input makes the same page, byte for byte.", "quiet")
-    yield facts(_facts(report))
+    yield facts(_facts(report), "lines wide")
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:

@@ -15,7 +15,8 @@ from shardctl.rendering.pictures.picture import Picture
 from shardctl.rendering.text.command_line import option_of
 from shardctl.rendering.text.tables import Column
 
-_LONGEST = 1000  # characters of a text of others
+_LONGEST = 2000  # characters of a text of others
+_SHORT = 28  # letters of code that fit into a line of a telephone
 _BEGIN, _END = "\x02", "\x03"  # around code, until the text is escaped; no printable text has them
 
 
@@ -47,8 +48,10 @@ def name(text: object) -> str:
 
 
 def code(text: object) -> str:
-    """Return text to be typed, or that a file says."""
-    return f"<code>{plain(text)}</code>"
+    """Return text to be typed, or that a file says; a short one is not broken."""
+    shown = plain(text)
+    kind = ' class="short"' if len(shown) <= _SHORT else ""
+    return f"<code{kind}>{shown}</code>"
 
 
 def sentence(text: object) -> str:
@@ -56,15 +59,17 @@ def sentence(text: object) -> str:
 
     >>> from shardctl.core.phrase import phrase
     >>> sentence(phrase("give {buffer_seed=1}, not <none>"))
-    'give <code>--buffer-seed 1</code>, not &lt;none&gt;'
+    'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
 
     def marked(argument: Argument) -> str:
         return f"{_BEGIN}{option_of(argument)}{_END}"
 
-    pieces = re.split(f"([{_BEGIN}{_END}])", spelled(text, marked))
-    tags = {_BEGIN: "<code>", _END: "</code>"}
-    return "".join(tags.get(piece) or escape(printable(piece, 10_000)) for piece in pieces)
+    pieces = re.split(f"{_BEGIN}([^{_END}]*){_END}", spelled(text, marked))
+    return "".join(
+        code(piece) if number % 2 else escape(printable(piece, _LONGEST))
+        for number, piece in enumerate(pieces)
+    )
 
 
 def paragraph(html: str, kind: str = "") -> str:
@@ -78,10 +83,10 @@ def items(pieces: Iterable[str], kind: str = "") -> str:
     return f"<ul{_class(kind)}>\n{listed}</ul>\n" if listed else ""
 
 
-def facts(pairs: Iterable[tuple[str, str]]) -> str:
+def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
     """Return a list of names, which are text, and what they are, which is HTML."""
     listed = "".join(f"<div><dt>{plain(key)}</dt><dd>{html}</dd></div>\n" for key, html in pairs)
-    return f"<dl>\n{listed}</dl>\n"
+    return f"<dl{_class(kind)}>\n{listed}</dl>\n"
 
 
 def table(

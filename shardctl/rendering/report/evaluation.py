@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.text import counted
-from shardctl.planning.eval.advice import advice
+from shardctl.planning.eval.advice import advice, call_of
 from shardctl.planning.eval.evaluation import Evaluation
-from shardctl.planning.report.shown import NotShown
 from shardctl.planning.report.report import Report
+from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.eval import way_cells
 from shardctl.rendering.pictures.eval import eval_pictures
 from shardctl.rendering.report.elements import (
     Section,
     code,
     figures,
+    first_upper,
     items,
     not_shown,
     paragraph,
@@ -25,22 +26,29 @@ from shardctl.rendering.report.elements import (
 
 def evaluation_section(report: Report) -> Section:
     """Return the steps of every host, where they end, and what cures a hang."""
-    evaluation = report.evaluation
-    if isinstance(evaluation, NotShown):
-        body = not_shown(evaluation)
-    else:
-        body = "".join(_body(evaluation))
+    body = "".join(_body(report.evaluation))
     return Section(anchor="evaluation", title="Does the evaluation end?", body=body)
 
 
-def _body(evaluation: Evaluation) -> Iterator[str]:
+def _body(evaluation: Evaluation | NotShown) -> Iterator[str]:
+    if isinstance(evaluation, NotShown):
+        yield not_shown(evaluation)
+        return
     yield paragraph(
         f"{code(evaluation.spec)}: {counted(evaluation.total, 'example')} on "
         f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
         f"in batches of {evaluation.device_batch:,} a device, {evaluation.host_batch:,} a host.",
         "lead",
     )
-    yield items(map(sentence, advice(evaluation)), "advice")
     yield figures(eval_pictures(evaluation))
+    yield "<h3>What to know, and what helps</h3>\n"
+    yield items(_advice(evaluation))
     yield table("What becomes of the examples that fill no batch", *way_cells(evaluation))
     yield paragraph("* as it is set up here", "quiet")
+
+
+def _advice(evaluation: Evaluation) -> Iterator[str]:
+    call = call_of(evaluation)
+    for line in advice(evaluation):
+        rest = line.removeprefix(call)
+        yield first_upper(sentence(line)) if rest == line else f"{code(call)}{sentence(rest)}"

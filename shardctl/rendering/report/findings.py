@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from shardctl.core.text import counted
 from shardctl.planning.lint.lint import Finding, Lint
-from shardctl.planning.report.shown import NotShown
 from shardctl.planning.report.report import Report
+from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.elements import (
     Section,
     code,
@@ -43,11 +43,15 @@ def _body(lint: Lint) -> Iterator[str]:
 
 
 def _finding(number: int, finding: Finding) -> str:
-    told = [("why", sentence(finding.why)), ("what helps", sentence(finding.fix))]
+    told = [
+        ("why", first_upper(sentence(finding.why))),
+        ("what helps", first_upper(sentence(finding.fix))),
+    ]
     if finding.specs:
         told.append(("in", ", ".join(map(code, finding.specs))))
+    title = f"{plain(finding.rule.code)}: {plain(finding.rule.title)}"
     return (
         f'<li class="{finding.severity}" id="finding-{number}">\n'
         f'<h3><span class="severity">{first_upper(finding.severity)}</span> '
-        f"{plain(finding.rule.code)}: {plain(finding.rule.title)}</h3>\n{facts(told)}</li>\n"
+        f"{title}</h3>\n{facts(told, 'lines')}</li>\n"
     )

@@ -40,7 +40,8 @@ background:var(--panel);border-radius:4px;padding:.1em .3em}
 pre{margin:0;padding:.85rem 1rem;background:var(--panel);border:1px solid var(--rule);
 border-radius:8px;white-space:pre-wrap}
 pre code{padding:0;background:none}
-.quiet{color:var(--quiet)}
+.short{white-space:nowrap}
+.quiet{color:var(--quiet);font-size:.88rem}
 .lead{font-size:1.05rem}
 """
 
@@ -57,6 +58,8 @@ main>section:first-child{padding-top:0}
 main>section>*+*{margin-top:1.1rem}
 main>section>h3{margin-top:2.2rem}
 main>section>h2+*{margin-top:.6rem}
+main>section>h2+h3{margin-top:1.4rem}
+main>section>.scroll+.quiet{margin-top:.5rem}
 .contents h2{font-size:.85rem;color:var(--quiet);letter-spacing:.02em;margin-bottom:.6rem}
 .contents ol{list-style:none;padding:0;margin:0}
 .contents li+li{margin-top:0}
@@ -75,20 +78,23 @@ h1{font-size:1.6rem}h2{font-size:1.3rem}
 
 _ANSWERS = """
 .answers{list-style:none;padding:0;display:grid;gap:1rem;
-grid-template-columns:repeat(auto-fit,minmax(min(100%,15rem),1fr))}
+grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr))}
 .answers>li{margin:0;max-width:none;border:1px solid var(--rule);border-radius:10px;
 border-top:4px solid var(--quiet);padding:.9rem 1.1rem 1rem;background:var(--panel)}
 .answers h3{font-size:.88rem;font-weight:500;color:var(--quiet)}
 .answers .answer{font-size:1.5rem;font-weight:650;line-height:1.2;letter-spacing:-.01em;
 margin:.3rem 0 .45rem}
 .answers p{font-size:.93rem;line-height:1.45}
-.answers p+p{margin-top:.5rem}
+.answers p+p,.answers ul+p,.answers p+ul{margin-top:.5rem}
+.answers ul{list-style:none;padding:0;font-size:.93rem;line-height:1.45}
 .answers .good{border-top-color:var(--good-edge)}.good .answer{color:var(--good)}
 .answers .warn{border-top-color:var(--warn-edge)}.warn .answer{color:var(--warn)}
 .answers .bad{border-top-color:var(--bad-edge)}.bad .answer{color:var(--bad)}
 .meter{position:relative;height:8px;border-radius:4px;background:var(--rule);margin:.55rem 0;
 overflow:hidden;print-color-adjust:exact;-webkit-print-color-adjust:exact}
-.meter span{position:absolute;inset:0 auto 0 0;background:currentColor;border-radius:4px}
+.meter span{position:absolute;inset:0 auto 0 0;background:var(--quiet);border-radius:4px}
+.good .meter span{background:var(--good-edge)}.warn .meter span{background:var(--warn-edge)}
+.bad .meter span{background:var(--bad-edge)}
 """
 
 _TABLES = """
@@ -119,8 +125,8 @@ border-radius:0 8px 8px 0}
 _FIGURES = """
 .figures{display:grid;gap:.8rem 2.25rem;
 grid-template-columns:repeat(auto-fit,minmax(min(100%,24rem),1fr))}
-figure{min-width:0;display:grid;grid-row:span 3;grid-template:subgrid/minmax(0,1fr);align-items:start;
-align-content:start;margin-bottom:1.2rem}
+figure{min-width:0;display:grid;grid-row:span 3;grid-template:subgrid/minmax(0,1fr);
+align-items:start;align-content:start;margin-bottom:1.2rem}
 figcaption{font-size:.93rem;line-height:1.45;color:var(--quiet)}
 figcaption>*{display:block}
 figcaption>*+*{margin-top:.3rem}
@@ -137,15 +143,20 @@ figure svg{display:block;width:100%;max-width:36rem;height:auto}
 _FINDINGS = """
 .findings{list-style:none;padding:0;display:grid;gap:1.1rem}
 .findings>li{margin:0;max-width:none;border:1px solid var(--rule);
-border-left:4px solid var(--quiet);border-radius:0 10px 10px 0;padding:.85rem 1.1rem 1rem;break-inside:avoid}
+border-left:4px solid var(--quiet);border-radius:0 10px 10px 0;padding:.85rem 1.1rem 1rem;
+break-inside:avoid}
 .findings>.error{border-left-color:var(--bad-edge)}
 .findings>.warning{border-left-color:var(--warn-edge)}
 .findings h3{margin-bottom:.5rem}
 .findings .severity{font-weight:650}
 .error .severity{color:var(--bad)}.warning .severity{color:var(--warn)}
-.findings dl{display:block}
-.findings dl>div+div{margin-top:.45rem}
-.findings dd{max-width:72ch}
+.lines{display:block}
+.lines>div{display:grid;grid-template-columns:6.5rem minmax(0,1fr);gap:.1rem 1rem;
+align-items:baseline}
+.lines>div+div{margin-top:.4rem}
+.lines dd{max-width:72ch}
+.lines.wide>div{grid-template-columns:13rem minmax(0,1fr)}
+@media (max-width:40rem){.lines>div,.lines.wide>div{grid-template-columns:minmax(0,1fr)}}
 """
 
 _PAPER = """

@@ -15,8 +15,8 @@ from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.rule import SEVERITIES
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.verdict import Verdict, meaning
-from shardctl.planning.report.shown import NotShown
 from shardctl.planning.report.report import Report
+from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.elements import (
     Section,
     first_upper,
@@ -62,9 +62,15 @@ class Answer(NamedTuple):
 def summary_section(report: Report) -> Section:
     """Return the answers; a question whose answer is not known says why."""
     answers = (
-        Answer("Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)),
-        Answer("Do the hosts keep step?", "hosts", "What each reads", _told(report.hosts, _in_step)),
-        Answer("Does the evaluation end?", "evaluation", "Its steps", _told(report.evaluation, _ends)),
+        Answer(
+            "Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)
+        ),
+        Answer(
+            "Do the hosts keep step?", "hosts", "What each reads", _told(report.hosts, _in_step)
+        ),
+        Answer(
+            "Does the evaluation end?", "evaluation", "Its steps", _told(report.evaluation, _ends)
+        ),
         Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
     )
     listed = "".join(map(_card, answers))
@@ -97,9 +103,7 @@ def _shuffled(quality: Quality) -> Told:
     better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
     if better and _WORTH[verdict] != "good":
         best = max(better, key=lambda choice: choice.score.value)
-        told += paragraph(
-            f"Most would help: {plain(best.change)} (score {best.score.value:.2f})."
-        )
+        told += paragraph(f"Most would help: {plain(best.change)} (score {best.score.value:.2f}).")
     meter = (
         f'<div class="meter" aria-hidden="true"><span style="width:{max(score.value, 0):.0%}">'
         "</span></div>\n"
@@ -140,12 +144,13 @@ def _ends(evaluation: Evaluation) -> Told:
         return Told("Nothing to do", "warn", paragraph("There is nothing to evaluate."))
     lost = ""
     if evaluation.num_lost:
-        lost = paragraph(f"{counted(evaluation.num_lost, 'example')} of {evaluation.total:,} "
-                         "are never seen.")
+        lost = paragraph(
+            f"{counted(evaluation.num_lost, 'example')} of {evaluation.total:,} are never seen."
+        )
     if hang is not None:
         hosts = counted(hang.waiting, "host waits", "hosts wait")
-        others = "1 host that is" if hang.finished == 1 else f"{hang.finished:,} hosts that are"
-        told = f"At step {hang.step:,} {hosts} for {others} done, for ever."
+        others = "the one that is" if hang.finished == 1 else f"the {hang.finished:,} that are"
+        told = f"At step {hang.step:,}, counted from 0, {hosts} for ever for {others} done."
         return Told("No, it hangs", "bad", paragraph(told) + lost)
     steps = int(evaluation.num_steps(evaluation.remainder).max())
     told = f"{counted(steps, 'step')} on {_every(evaluation.num_hosts)}."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shardctl.core.text import counted
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation, Remainder
 from shardctl.planning.eval.groups import HostGroup, Span
 
 Kind = Literal["full", "partial", "padding", "lost"]
@@ -89,8 +89,10 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
         filled = full + group.remainder[0] / evaluation.host_batch
     if filled > full:
-        title = f"{_batches(group.full)} of {size}" if way == "drop" else (
-            f"{_batches(group.partial)} not full, with {held} in place of {size}"
+        title = (
+            f"{_batches(group.full)} of {size}"
+            if way == "drop"
+            else (f"{_batches(group.partial)} not full, with {held} in place of {size}")
         )
         yield Piece(kind="partial", start=full, stop=filled, title=title)
     if way == "drop" and group.partial[1]:
