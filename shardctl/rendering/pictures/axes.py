@@ -65,16 +65,16 @@ def round_ticks(
     first: float,
     last: float,
     *,
-    most: int = 5,
+    most: int = 7,
     whole: bool = False,
     text: Callable[[float], str] | None = None,
 ) -> tuple[Tick, ...]:
     """Return round numbers between two, at most so many steps apart; `whole` ones where asked for.
 
     >>> [tick.text for tick in round_ticks(0, 1_281_167)]
-    ['0', '500 k', '1 M']
+    ['0', '200 k', '400 k', '600 k', '800 k', '1 M', '1.2 M']
     >>> [tick.text for tick in round_ticks(0, 0.6)]
-    ['0.0', '0.2', '0.4', '0.6']
+    ['0.0', '0.1', '0.2', '0.3', '0.4', '0.5', '0.6']
     """
     low, high = min(first, last), max(first, last)
     if not math.isfinite(high - low) or high == low:
@@ -109,10 +109,10 @@ class Axis:
     whole: bool = False
     grid: bool = False
 
-    def shown(self) -> tuple[Tick, ...]:
-        """Return the ticks, those between first and last alone."""
+    def shown(self, most: int) -> tuple[Tick, ...]:
+        """Return the ticks, at most so many steps of round ones; those between first and last."""
         if self.ticks is None:
-            return round_ticks(self.first, self.last, whole=self.whole)
+            return round_ticks(self.first, self.last, most=most, whole=self.whole)
         low, high = min(self.first, self.last), max(self.first, self.last)
         return tuple(tick for tick in self.ticks if low <= tick.value <= high)
 
@@ -134,10 +134,10 @@ def plane(
 
     The title of the vertical axis stands above it, so nothing needs to be read sideways.
     """
-    y_ticks = y.shown()
+    y_ticks = y.shown(most=5)
     names = [shortened(tick.text, (right - left) * _MOST_NAMES) for tick in y_ticks]
     start = left + max(map(text_width, names), default=0) + GAP + _TICK
-    field_top = top + (LINE_HEIGHT + 2 if y.title else TEXT / 2)
+    field_top = top + (LINE_HEIGHT + TEXT / 2 if y.title else TEXT / 2)
     x_scale = Scale(first=x.first, last=x.last, start=start, end=right)
     y_scale = Scale(first=y.first, last=y.last, start=field_top + height, end=field_top)
     marks: list[Mark] = []
@@ -173,7 +173,7 @@ def _below(
     axis: Axis, scale: Scale, y: float, left: float, right: float, top: float | None
 ) -> Drawn:
     marks: list[Mark] = []
-    ticks = axis.shown()
+    ticks = axis.shown(most=7)
     labels = [_within(scale.at(tick.value), tick.text, left, right) for tick in ticks]
     for at in thinned([span for span, _ in labels], apart=GAP):
         x = scale.at(ticks[at].value)

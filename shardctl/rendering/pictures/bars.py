@@ -45,15 +45,14 @@ class Part(NamedTuple):
 class Bar:
     """A bar of one part or several, with a name and its value as people read it.
 
-    low, high: the least and the greatest of those for which it stands.
+    One that stands for several hosts or shards has a part up to the least of them, and one of the
+    role "padding" from there to the greatest.
     """
 
     name: str
     parts: tuple[Part, ...]
     text: str = ""
     title: str = ""
-    low: float | None = None
-    high: float | None = None
 
     @property
     def value(self) -> float:
@@ -104,10 +103,7 @@ def bars(
 
 
 def columns(on: Plane, rows: Sequence[Bar]) -> tuple[Mark, ...]:
-    """Return upright bars on a plane, the first from 0 to 1 on its x axis; for many of them.
-
-    Where a bar stands for several, a thin line reaches from the least to the greatest of them.
-    """
+    """Return upright bars on a plane, the first from 0 to 1 on its x axis; for many of them."""
     marks: list[Mark] = []
     for number, row in enumerate(rows):
         x, stop = on.x.at(number), on.x.at(number + 1)
@@ -126,10 +122,6 @@ def columns(on: Plane, rows: Sequence[Bar]) -> tuple[Mark, ...]:
                 )
             )
             value += part.value
-        if row.low is not None and row.high is not None:
-            middle = (x + stop) / 2
-            points = ((middle, on.y.at(row.low)), (middle, on.y.at(row.high)))
-            marks.append(Line(points=points, role="axis"))
     return tuple(marks)
 
 

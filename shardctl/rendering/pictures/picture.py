@@ -131,11 +131,18 @@ class Picture:
 
 # How wide letters are at most, as parts of the size of text: in DejaVu Sans, the widest of the
 # fonts that pages are shown in.
-_NARROW, _USUAL, _CAPITAL, _WIDEST, _FOREIGN = 0.44, 0.65, 0.84, 1.02, 1.1
+_USUAL, _FOREIGN = 0.65, 1.1
 _WIDTHS = {
-    **dict.fromkeys(" !'(),-./:;I[\\]fijlrt|·", _NARROW),
-    **dict.fromkeys("ABCDEFGHJKLNOPQRSTUVXYZ#+<=>^~&–×", _CAPITAL),
-    **dict.fromkeys("MWmw%@", _WIDEST),
+    letter: width
+    for width, letters in {
+        0.34: " ',.Iijl|·",
+        0.44: "!()-/:;[\\]frt",
+        0.56: '"*?J_`csz',
+        0.70: "ABEFKLPRSTVXYZ",
+        0.84: "#&+<=>CDGHNOQU^~–×",
+        1.02: "%@MWmw",
+    }.items()
+    for letter in letters
 }
 _BOLD = 1.125  # how much wider bold letters are
 
@@ -144,7 +151,7 @@ def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     """Return at most how many units a text is wide, in the fonts that pages are shown in.
 
     >>> round(text_width("host 12"), 1)
-    57.8
+    55.2
     """
     widths = (
         _WIDTHS.get(letter, _USUAL if letter.isascii() else _FOREIGN)
