@@ -56,7 +56,6 @@ def compare_reports(
     hosts: int | None = None,
     devices: int = 1,
     evaluated: str | None = None,
-    batch: int | None = None,
     watch: Watch | None = None,
 ) -> ReportComparison:
     """Return two pipelines side by side: where their orders part, and how each is shuffled.
@@ -71,9 +70,8 @@ def compare_reports(
             to it.
         spec: what settings files read; None is that of the snapshot beside them, else `train`.
         hosts: how many hosts share the examples; None is what the settings say, else 8.
-        devices: how many each host has.
+        devices: how many each host has, which share its batch in an evaluation.
         evaluated: what an evaluation reads; None is as of `evaluate`, of a snapshot none.
-        batch: examples in the batch of one device there; None is that of the settings, else 256.
         watch: is called as the work proceeds, with what is counted, how much is done, of how much.
 
     Returns:
@@ -82,7 +80,8 @@ def compare_reports(
 
     Raises:
         DatasetError: a file cannot be read or is broken, or a dataset is not there.
-        UsageError: both are one file, a file is a plan, or settings are at fault.
+        UsageError: both are one file, a file is a plan, settings are at fault, or a number is below
+            1.
 
     >>> import shardctl
     >>> before = shardctl.snapshot("mnist", "test", {"shuffle_seed": 1})
@@ -117,7 +116,6 @@ def compare_reports(
         hosts=hosts,
         devices=devices,
         evaluated=evaluated,
-        batch=batch,
         watch=watch,
     )
 
@@ -212,7 +210,7 @@ def sides_of(
     One that names no dataset reads that of the snapshot beside it.
 
     Raises:
-        ShardctlError: a dataset or settings at fault, with the file, and the line where it is known.
+        ShardctlError: a dataset or settings at fault, with the file, and the line if it is known.
     """
     sides = []
     for one, other in (given, given[::-1]):

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from typing import Literal
 
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Watch
-from shardctl.core.snapshot.hash_tree import differing_blocks
 from shardctl.core.text import in_short
-from shardctl.planning.diff.blocks import TwoOrders
+from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes
 from shardctl.planning.diff.diff import Diff, diff
+from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
+from shardctl.planning.report.parting import BlockRun, NamedPosition, block_runs, neighbours
+from shardctl.planning.report.question import STAND_IN_HOSTS
 from shardctl.planning.report.shown import NotShown, Shown, shown
-
-NUM_HOSTS = 8  # where nobody says how many there are
-
-BlockState = Literal["same", "moved", "one has ended"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,19 +30,6 @@ class ComparedSetting:
     def differs(self) -> bool:
         """Whether the two have other values."""
         return self.a != self.b
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockRun:
-    """Blocks [start, stop) of positions that follow each other and are in one state.
-
-    In a block that is "moved" at least one position has another example; where "one has ended"
-    only the longer order has positions.
-    """
-
-    start: int
-    stop: int
-    state: BlockState
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -75,7 +59,7 @@ class ReportComparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What surprises about each, by its label."""
-        return tuple(f"{one.label}: {text}" for one in self.sides for text in one.warnings)
+        return tuple(phrase("{}: {}", one.label, text) for one in self.sides for text in one.warnings)
 
     @property
     def equal(self) -> bool | None:
@@ -94,7 +78,12 @@ class ReportComparison:
     @cached_property
     def blocks(self) -> tuple[BlockRun, ...]:
         """Where the two orders are the same and where not, by the blocks of their hash trees."""
-        return () if isinstance(self.diff, NotShown) else _runs(self.diff)
+        return () if isinstance(self.diff, NotShown) else block_runs(self.diff)
+
+    @cached_property
+    def neighbours(self) -> tuple[NamedPosition, ...]:
+        """What both hand out around the first difference; none where there is none."""
+        return () if isinstance(self.diff, NotShown) else neighbours(self.diff)
 
     def __repr__(self) -> str:
         said = {None: "not to be compared", True: "equal", False: "they part"}
@@ -108,7 +97,6 @@ def compare_sides(
     hosts: int | None = None,
     devices: int = 1,
     evaluated: str | None = None,
-    batch: int | None = None,
     watch: Watch | None = None,
 ) -> ReportComparison:
     """Return two pipelines side by side.
@@ -119,20 +107,29 @@ def compare_sides(
     Args:
         a, b: what is compared, a as it was expected.
         hosts: how many share the examples; None is what the settings say, else 8.
-        devices: how many each host has.
+        devices: how many each host has, which share its batch in an evaluation.
         evaluated: what is evaluated on; None is as of `evaluate`, of a snapshot nothing.
-        batch: of a device in an evaluation; None is that of the settings, else 256.
         watch: is called as the work proceeds.
 
     Raises:
         UsageError: settings that their dataset does not take, or a spec that it does not have.
     """
+    for name, number in (("hosts", hosts), ("devices", devices)):
+        if number is not None and not 1 <= number <= MAX_NUM_HOSTS:
+            given = Argument(name, number, given=True)
+            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS))
     notes: list[str] = []
     num_hosts = hosts or _said_hosts(a, b)
     if num_hosts is None:
-        num_hosts = NUM_HOSTS
-        notes.append(f"nobody said how many hosts there are: {NUM_HOSTS} are taken")
-    asked = Asked(hosts=num_hosts, devices=devices, evaluated=evaluated, batch=batch, watch=watch)
+        num_hosts = STAND_IN_HOSTS
+        notes.append(
+            phrase(
+                "nobody said how many hosts read: {} are shown side by side; say how many with "
+                "{hosts=N}",
+                num_hosts,
+            )
+        )
+    asked = Asked(hosts=num_hosts, devices=devices, evaluated=evaluated, watch=watch)
     one, other = (compared(side, asked) for side in (a, b))
     found = _difference(one, other)
     return ReportComparison(
@@ -162,7 +159,8 @@ def _said_hosts(*sides: Side) -> int | None:
 def _difference(one: ComparedSide, other: ComparedSide) -> Shown[Diff]:
     for side in (one, other):
         if isinstance(side.order, NotShown):
-            return NotShown(reason=f"{side.label} has no one order: {side.order.reason}")
+            reason = phrase("{} has no one order: {}", side.label, side.order.reason)
+            return NotShown(reason=reason)
     assert not isinstance(one.order, NotShown)
     assert not isinstance(other.order, NotShown)
     expected, actual = one.order, other.order
@@ -176,43 +174,3 @@ def _dataset_changes(
         kinds = ("dataset", "folders", "split", "shards")
         return tuple(cause for cause in found.changes if cause.kind in kinds)
     return tuple(dataset_causes(one.head, other.head, leaving_out=("data_dir", "splits")))
-
-
-def _runs(found: Diff) -> tuple[BlockRun, ...]:
-    """Return the runs of blocks of one state that two orders have.
-
-    The end of the shorter order is an edge of its own, wherever it lies in its block.
-    """
-    trees = found.expected.snapshot.tree, found.actual.snapshot.tree
-    size, moved = differing_blocks(*trees)
-    shorter, longer = sorted(tree.num_examples for tree in trees)
-    edges: list[tuple[int, int, BlockState]] = []
-    differs = set(moved)
-    for block in range(-(-longer // size)):
-        start, stop = block * size, min((block + 1) * size, longer)
-        if start < shorter:
-            end = min(stop, shorter)
-            is_moved = block in differs and _is_moved(
-                found, block, size=size, shorter=shorter, longer=longer
-            )
-            edges.append((start, end, "moved" if is_moved else "same"))
-        if stop > shorter:
-            edges.append((max(start, shorter), stop, "one has ended"))
-    runs = []
-    for state, group in groupby(edges, key=lambda edge: edge[2]):
-        parts = list(group)
-        runs.append(BlockRun(start=parts[0][0], stop=parts[-1][1], state=state))
-    return tuple(runs)
-
-
-def _is_moved(found: Diff, block: int, *, size: int, shorter: int, longer: int) -> bool:
-    """Return whether a block that differs does so before the end of the shorter order.
-
-    Where that cannot be told, since an order cannot be made again, it counts as if it did.
-    """
-    stop = min((block + 1) * size, longer)
-    if shorter >= stop:
-        return True
-    orders = TwoOrders(expected=found.expected, actual=found.actual, size=size, positions=longer)
-    scan = orders.scan(block)
-    return scan is None or scan.num_positions > stop - shorter

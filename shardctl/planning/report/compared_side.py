@@ -19,12 +19,11 @@ from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.quality.quality import Quality, quality, quality_of
+from shardctl.planning.pictures.shard_map import ShardMap, shard_map
+from shardctl.planning.quality.quality import DEFAULT_WINDOW, Quality, quality, quality_of
 from shardctl.planning.report.proven import proven
-from shardctl.planning.report.shown import NotShown, Shown, shown
+from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
 from shardctl.planning.snapshot import snapshot
-
-BATCH = 256  # of an evaluation, where nobody says it
 
 Answer = TypeVar("Answer")
 
@@ -50,7 +49,8 @@ class ComparedSide:
 
     is_snapshot: whether it is as it was pinned, and not as its dataset and settings are now.
     settings: every setting in force, by name. rules: of TensorFlow and TFDS, behind the order.
-    order: what is compared of it. quality, hosts, evaluation: the answers of these verbs.
+    order: what is compared of it. quality, hosts, evaluation: the answers of these verbs, quality
+        with stand-ins for seeds that nobody gave. shard_map: of the order that quality measures.
     """
 
     label: str
@@ -61,6 +61,7 @@ class ComparedSide:
     rules: RuleSet
     order: Shown[PinnedOrder]
     quality: Shown[Quality]
+    shard_map: Shown[ShardMap]
     hosts: Shown[HostsPlan]
     evaluation: Shown[Evaluation]
     warnings: tuple[str, ...] = ()
@@ -73,7 +74,6 @@ class Asked:
     hosts: int
     devices: int
     evaluated: str | None
-    batch: int | None
     watch: Watch | None
 
 
@@ -113,6 +113,7 @@ def _of_snapshot(label: str, pinned: PinnedOrder, asked: Asked) -> ComparedSide:
         rules=kept.rules,
         order=pinned,
         quality=parts[0],
+        shard_map=_shard_map(parts[0]),
         hosts=parts[1],
         evaluation=parts[2],
         warnings=() if isinstance(live, NotShown) else live.warnings,
@@ -167,6 +168,7 @@ def _of_settings(
         rules=ORDER_RULES,
         order=order,
         quality=measured,
+        shard_map=_shard_map(measured),
         hosts=shown(lambda: plan_hosts(dataset, spec, settings, hosts=asked.hosts)),
         evaluation=shown(lambda: _evaluated(dataset, settings, asked)),
         warnings=tuple(warnings),
@@ -184,12 +186,16 @@ def _spec(
         return spec or "train"
 
 
+def _shard_map(quality: Shown[Quality]) -> Shown[ShardMap]:
+    return shown_of(quality, lambda found: shard_map(found.order, found.sample))
+
+
 def _evaluated(dataset: Dataset, settings: ReadSettings, asked: Asked) -> Evaluation:
     return evaluate(
         dataset,
         asked.evaluated,
         settings,
-        batch=asked.batch or settings.batch or BATCH,
+        batch=-(-(settings.batch or DEFAULT_WINDOW) // asked.devices),
         hosts=asked.hosts,
         devices=asked.devices,
     )

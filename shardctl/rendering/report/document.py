@@ -47,14 +47,14 @@ def report_document(report: Report) -> Document:
         "again": report.again,
         "notes": list(map(as_options, report.notes)),
         "warnings": list(map(as_options, report.warnings)),
-        "layout": _part(report.layout, _layout),
-        "shard_map": _part(report.shard_map, _shard_map),
-        "strips": _part(report.strips, _strips),
-        "quality": _part(quality, quality_document),
-        "hosts": _part(report.hosts, hosts_document),
-        "eval": _part(report.evaluation, eval_document),
-        "lint": _part(report.lint, lambda lint: lint_document(lint, origins_of(report))),
-        "loaders": None if report.loaders is None else _part(report.loaders, loaders_document),
+        "layout": part_document(report.layout, _layout),
+        "shard_map": part_document(report.shard_map, shard_map_document),
+        "strips": part_document(report.strips, _strips),
+        "quality": part_document(quality, quality_document),
+        "hosts": part_document(report.hosts, hosts_document),
+        "eval": part_document(report.evaluation, eval_document),
+        "lint": part_document(report.lint, lambda lint: lint_document(lint, origins_of(report))),
+        "loaders": None if report.loaders is None else part_document(report.loaders, loaders_document),
     }
 
 
@@ -77,7 +77,8 @@ def origins_of(report: Report) -> SettingOrigins:
     return NOWHERE if file is None else SettingOrigins(file=os.path.relpath(file), lines=lines)
 
 
-def _part(part: Any, document: Callable[[Any], Document]) -> Document:
+def part_document(part: Any, document: Callable[[Any], Document]) -> Document:
+    """Return the document of a part of a report, or why it is not there."""
     if isinstance(part, NotShown):
         return {"not_shown": as_options(part.reason)}
     return document(part)
@@ -88,7 +89,7 @@ def _layout(layout: Layout) -> Document:
     return {"splits": splits}
 
 
-def _shard_map(found: ShardMap) -> Document:
+def shard_map_document(found: ShardMap) -> Document:
     """Return the map: the counts of each row under what the row and the columns stand for."""
     return {
         "num_shards": found.num_shards,

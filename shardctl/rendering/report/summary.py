@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
 from shardctl.core.text import counted
@@ -73,10 +73,12 @@ def summary_section(report: Report) -> Section:
         ),
         Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
     )
-    listed = "".join(map(_card, answers))
-    return Section(
-        anchor="summary", title="In short", body=f'<ul class="answers">\n{listed}</ul>\n'
-    )
+    return Section(anchor="summary", title="In short", body=cards(answers))
+
+
+def cards(answers: Iterable[Answer]) -> str:
+    """Return answers as cards."""
+    return f'<ul class="answers">\n{"".join(map(_card, answers))}</ul>\n'
 
 
 def _told(part: Part | NotShown, told: Callable[[Part], Told]) -> Told:
