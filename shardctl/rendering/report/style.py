@@ -139,9 +139,9 @@ figcaption>*{display:block}
 figcaption>*+*{margin-top:.3rem}
 figcaption .title{color:var(--ink);font-size:1rem;font-weight:650}
 figcaption .note{font-style:italic}
-figure svg{display:block;width:100%;max-width:36rem;height:auto}
+figure svg{display:block;width:100%;max-width:32rem;height:auto}
 @media (min-width:52rem){
-.alone figure{grid-template-columns:minmax(0,34rem) minmax(0,1fr);column-gap:2.25rem}
+.alone figure{grid-template-columns:minmax(0,32rem) minmax(0,1fr);column-gap:2.25rem}
 .alone svg{grid-area:1/1/3/2}
 .alone figcaption{grid-area:1/2/2/3}
 .alone details{grid-column:1/-1}}
