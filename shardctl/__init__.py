@@ -333,6 +333,7 @@ PROVIDERS.update(
     installed_version="readers.loaders.installed:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
+    ref_from_anywhere="readers.reference:ref_from_anywhere",
     report_body="rendering.report.page:report_body",
     report_page="rendering.report.page:report_page",
     to_pandas="api.tables:to_pandas",

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.secrets import public_url
+from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.stages.stages import Pipeline, Read
@@ -54,7 +54,9 @@ def _dataset(dataset: Dataset) -> Iterator[str]:
         if ref is None:
             found = shown(lambda folder=folder: as_dataset(folder.title))  # type: ignore[misc]
             ref = folder.title if found == folder else "REF"
-        yield from _option("-d", public_url(ref))
+            yield from _option("-d", ref)
+        else:
+            yield from _option("-d", provided("ref_from_anywhere")(ref, is_path=True))
 
 
 def _settings(question: ReportQuestion) -> Iterator[str]:
@@ -69,7 +71,7 @@ def _settings(question: ReportQuestion) -> Iterator[str]:
         elif setting.field == "stages":
             from shardctl.core.stages.text import text_of
 
-            yield from _option(setting.option, text_of(_public(value)))
+            yield from _option(setting.option, text_of(_from_anywhere(value)))
         else:
             yield from _option(setting.option, setting.kind.to_document(value))
 
@@ -82,13 +84,16 @@ def _list_of_files(question: ReportQuestion) -> str:
     return _STDIN if short and not any("\n" in name for name in names) else "FILE"
 
 
-def _public(stages: Pipeline) -> Pipeline:
+def _from_anywhere(stages: Pipeline) -> Pipeline:
+    """Return stages whose files, and datasets of their own, are found from any folder."""
     from shardctl.core.stages.changed import with_changed
 
-    def read(read: Read) -> Read:
-        return read if read.data is None else replace(read, data=public_url(read.data))
+    anywhere = provided("ref_from_anywhere")
 
-    return with_changed(stages, read=read)
+    def read(read: Read) -> Read:
+        return read if read.data is None else replace(read, data=anywhere(read.data))
+
+    return with_changed(stages, read=read, kept=lambda path: anywhere(path, is_path=True))
 
 
 def _usage(question: ReportQuestion) -> Iterator[str]:

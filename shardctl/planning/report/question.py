@@ -10,11 +10,14 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.text import counted
+from shardctl.core.stages.readers import parts_of
+from shardctl.core.stages.stages import Batch, Read, Shard
+from shardctl.core.text import counted, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.config import Origin, SettingInForce, lint_in_force, read_in_force
+from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.quality.quality import DEFAULT_WINDOW
 
@@ -27,7 +30,8 @@ class ReportQuestion:
 
     lint: what was said besides an order's settings, by its names under `lint:`; `usage` is the
         same as lint takes it.
-    in_force: every setting with its origin, as `config` shows it.
+    in_force: every setting with its origin, as `config` shows it; `in_force_here` says of the host
+        too that it is the first of those.
     file_order_list: a file with the names of `file_order`, None where there is none.
     """
 
@@ -49,10 +53,12 @@ class ReportQuestion:
                     "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=said
                 )
             )
-        if self.devices < 1:
-            raise UsageError(
-                phrase("{devices!}: a number, at least 1, is needed", devices=self.devices)
-            )
+        for name, number in (("hosts", said), ("devices", self.devices)):
+            if number is not None and not 1 <= number <= MAX_NUM_HOSTS:
+                given = Argument(name, number, given=True)
+                raise UsageError(
+                    phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS)
+                )
 
     @property
     def evaluated(self) -> tuple[str, ...]:
@@ -75,19 +81,58 @@ class ReportQuestion:
         """The settings of the one pipeline that is measured: of several hosts the first.
 
         Raises:
-            UsageError: a loader that takes no hosts, or stages that share examples themselves.
+            UsageError: who reads takes no hosts.
         """
-        if self.settings.host is not None or (self.hosts_said or 1) == 1:
+        alone = (self.hosts_said or 1) == 1
+        if alone or self.settings.host is not None or self._stages_share:
             return self.settings
         return replace(self.settings, host=Host(index=0, count=self.num_hosts))
 
-    def host_batch(self, order: Order | None) -> int:
-        """Return the examples in the batch of a host: of the settings, of stages, or a stand-in."""
+    @property
+    def in_force_here(self) -> tuple[SettingInForce, ...]:
+        """Every setting with its origin, the host that is measured among them."""
+        try:
+            host = self.reading.host
+        except UsageError:
+            return self.in_force
+        if host == self.settings.host:
+            return self.in_force
+        origin = Origin(source="implied", by="lint.hosts")
+        return tuple(
+            replace(item, value=str(host), origin=origin) if item.name == "read.host" else item
+            for item in self.in_force
+        )
+
+    @property
+    def _stages_share(self) -> bool:
+        """Whether the stages say themselves which host reads."""
+        if self.settings.stages is None:
+            return False
+        return any(
+            (isinstance(part, Shard) and part.num_shards > 1)
+            or (isinstance(part, Read) and "host" in dict(part.settings))
+            for part in parts_of(self.settings.stages)
+        )
+
+    @property
+    def _batch_of_stages(self) -> int | None:
+        """The size of the last batch among the stages, None where there is none."""
+        if self.settings.stages is None:
+            return None
+        batches = [part for part in self.settings.stages.stages if isinstance(part, Batch)]
+        return batches[-1].size if batches else None
+
+    def said_batch(self, order: Order | None) -> int | None:
+        """Return the examples in the batch of a host, None where nobody said how many."""
+        if order is not None and order.settings.stages is not None and order.num_steps != 0:
+            return len(order.positions_in_step(0)) if order.has_steps else None
         if self.settings.batch is not None:
             return self.settings.batch
-        if order is not None and order.settings.stages is not None and order.has_steps:
-            return len(order.positions_in_step(0)) or DEFAULT_WINDOW
-        return DEFAULT_WINDOW
+        return self._batch_of_stages
+
+    def host_batch(self, order: Order | None) -> int:
+        """Return the examples in the batch of a host, or a stand-in."""
+        return self.said_batch(order) or DEFAULT_WINDOW
 
     def device_batch(self, order: Order | None) -> int:
         """Return the examples of that batch that one device gets, the largest share."""
@@ -95,29 +140,41 @@ class ReportQuestion:
 
     def notes(self, order: Order | None) -> Iterator[str]:
         """Yield what stands in for something that nobody said."""
-        if self.hosts_said is None:
+        if self.hosts_said is None and not self._stages_share:
             yield phrase(
                 "nobody said how many hosts read: {} are shown side by side, and the order is that "
                 "of one host that reads all; say how many with {hosts=N}",
                 STAND_IN_HOSTS,
             )
-        elif self.settings.host is None and self.hosts_said > 1:
+        elif self.hosts_said is None:
+            yield phrase(
+                "nobody said how many hosts read: {} are shown side by side; say how many with "
+                "{hosts=N}",
+                STAND_IN_HOSTS,
+            )
+        elif self.settings.host is None and self.hosts_said > 1 and not self._stages_share:
             yield phrase(
                 "the order is that of the first of {}; {host=I/N} chooses another",
                 counted(self.hosts_said, "host"),
             )
         batch = self.host_batch(order)
-        if self.settings.batch is None and batch == DEFAULT_WINDOW:
+        if self.said_batch(order) is None:
             yield phrase(
                 "nobody said how large a batch is: {} examples are meant; say it with {batch=N}",
                 batch,
             )
         if batch % self.devices:
             yield phrase(
-                "{batch=} is no multiple of {devices=}: in the evaluation a device has {}",
+                "a batch of {} is no multiple of {devices=}: in the evaluation a device has {}",
+                batch,
                 self.device_batch(order),
-                batch=batch,
                 devices=self.devices,
+            )
+        specs = tuple(self.lint.get("specs", ()))
+        if specs and specs != (self.spec,):
+            yield phrase(
+                "lint looks at what the report is about; `shardctl lint` looks at {} here",
+                " and ".join(map(quoted, specs)),
             )
 
 

@@ -173,7 +173,7 @@ def report_of(question: ReportQuestion) -> Report:
         dataset=resolved.dataset,
         spec=resolved.spec,
         settings=settings,
-        in_force=question.in_force,
+        in_force=question.in_force_here,
         num_examples=resolved.num_examples if settings.stages is None else None,
         num_hosts=question.num_hosts,
         num_devices=question.devices,

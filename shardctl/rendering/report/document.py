@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
-from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.files.documents import Document
 from shardctl.files.head import head
@@ -41,7 +40,7 @@ def report_document(report: Report) -> Document:
         "num_examples": report.num_examples,
         "num_hosts": report.num_hosts,
         "num_devices": report.num_devices,
-        "predictable": report.is_open is None and isinstance(report.order, Order),
+        "predictable": report.is_open is None,
         "open": None if report.is_open is None else as_options(report.is_open),
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],

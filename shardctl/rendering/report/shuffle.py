@@ -1,0 +1,96 @@
+"""Is it shuffled, how well, what would help; and which files are open when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.verdict import meaning
+from shardctl.planning.report.report import Report
+from shardctl.planning.report.shown import NotShown
+from shardctl.rendering.pictures.picture import Picture
+from shardctl.rendering.pictures.simulate import strips_picture
+from shardctl.rendering.quality.memory import memory_lines
+from shardctl.rendering.quality.metrics import LABELS, metric_cells
+from shardctl.rendering.quality.quality import best_line, epochs_line, hosts_line, measured_line
+from shardctl.rendering.report.elements import (
+    Section,
+    figures,
+    first_upper,
+    items,
+    not_shown,
+    paragraph,
+    plain,
+    sentence,
+    table,
+)
+from shardctl.rendering.report.pending import drawn
+
+
+def shuffle_section(report: Report) -> Section:
+    """Return how close the order is to a uniform permutation, and what would bring it closer."""
+    return Section(anchor="shuffle", title="Is it shuffled?", body="".join(_shuffle(report)))
+
+
+def _shuffle(report: Report) -> Iterator[str]:
+    quality, shard_map = report.quality, report.shard_map
+    shown: list[Picture] = []
+    if isinstance(quality, NotShown):
+        yield not_shown(quality)
+    else:
+        yield paragraph(_verdict(quality), "lead")
+    if report.is_open is not None:
+        told = "what is shown is one order of many"
+        yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
+    if not isinstance(shard_map, NotShown):
+        shown += drawn("quality", "shard_map_picture", shard_map)
+    elif not isinstance(quality, NotShown):
+        yield not_shown(shard_map)
+    if isinstance(quality, NotShown):
+        yield figures(shown)
+        return
+    yield figures([*shown, *drawn("quality", "score_picture", quality)])
+    yield "<h3>What the score is made of</h3>\n"
+    yield from _metrics(quality)
+    if quality.alternatives:
+        yield "<h3>What other settings would do</h3>\n"
+        yield paragraph(f"{plain(first_upper(best_line(quality)))}.")
+        yield figures(drawn("quality", "what_if_picture", quality))
+    yield items(first_upper(sentence(line)) for line in memory_lines(quality))
+
+
+def _verdict(quality: Quality) -> str:
+    score = quality.score
+    error = score.sampling_error
+    measured = "" if error is None else f", known to {error:.4f} since stretches are measured"
+    return (
+        f"<strong>{plain(first_upper(quality.verdict))}:</strong> "
+        f"{plain(meaning(quality.verdict, quality.order.settings.loader))}. "
+        f"The score is {score.value:.4f} of 1{measured}; a uniform permutation of these examples "
+        f"scores {score.expected:.4f}, give or take {score.spread:.4f}."
+    )
+
+
+def _metrics(quality: Quality) -> Iterator[str]:
+    yield paragraph(
+        f"The lowest of them is {LABELS[quality.weakest.name]}. "
+        f"{plain(first_upper(measured_line(quality)))}."
+    )
+    columns, rows = metric_cells(quality)
+    yield table("Each metric beside what a uniform permutation shows", columns, rows)
+    if any(metric.scale == "shown" for metric in quality.metrics):
+        yield paragraph("* shown, not in the score", "quiet")
+    lines = (epochs_line(quality), hosts_line(quality))
+    yield items(plain(first_upper(line)) for line in lines if line)
+
+
+def open_section(report: Report) -> Section:
+    """Return which files are open when, and what slots read of them."""
+    strips, order = report.strips, report.order
+    if isinstance(strips, NotShown):
+        body = not_shown(strips)
+    elif isinstance(order, NotShown):
+        body = not_shown(order)
+    else:
+        body = figures([strips_picture(strips, order)])
+    return Section(anchor="open", title="Which files are open when?", body=body)
