@@ -43,6 +43,7 @@ def comparison_page(comparison: ReportComparison) -> Iterator[str]:
         title=f"{one.label} and {other.label}",
         heading=f"A: {name(one.label)}<br>B: {name(other.label)}",
         kind="Two pipelines side by side",
+        more=dataset_line(comparison),
         sections=list(comparison_sections(comparison)),
     )
 
@@ -59,13 +60,10 @@ def comparison_sections(comparison: ReportComparison) -> Iterator[Section]:
 
 
 def _summary(comparison: ReportComparison) -> Section:
-    told = dataset_line(comparison)
-    body = paragraph(told, "lead") + cards(
+    body = cards(
         (
             Answer("The same order?", "parting", "Where they part", _same_order(comparison)),
-            Answer(
-                "Shuffled better?", "shuffle", "How each shuffles", _better(comparison)
-            ),
+            Answer("Shuffled better?", "shuffle", "How each shuffles", _better(comparison)),
             Answer("The same settings?", "settings", "Which differ", _settings(comparison)),
         )
     )
