@@ -1,4 +1,4 @@
-"""Two pipelines of `report --compare`, from the names of their files and the options beside them."""
+"""Two pipelines of `report --compare`, by the names of their files and by options."""
 
 from __future__ import annotations
 

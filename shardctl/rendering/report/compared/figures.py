@@ -171,7 +171,7 @@ def _judged(letter: str, plan: HostsPlan) -> _Column:
     columns, rows = measure_cells(plan)
     headings = [column.heading for column in columns]
     at = headings.index(plan.judged) if plan.judged in headings else 1
-    return f"{letter}, by {headings[at]}", {row[0]: str(row[at]) for row in rows}
+    return f"{letter}: {headings[at]}", {row[0]: str(row[at]) for row in rows}
 
 
 def _side_by_side(caption: str, first: str, sides: Sequence[_Column]) -> str:

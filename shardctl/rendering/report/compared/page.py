@@ -75,8 +75,12 @@ def _same_order(comparison: ReportComparison) -> Told:
     if isinstance(found, NotShown):
         return Told("Not known", "open", paragraph(f"{sentence(found.reason)}."))
     told = paragraph(f"{plain(headline(found))}.")
+    if found.first is None and found.equal:
+        if comparison.dataset_changes:
+            return Told("The same ids", "warn", told)
+        return Told("Yes", "good", told)
     if found.first is None:
-        return Told("Yes" if found.equal else "Not known", "good" if found.equal else "open", told)
+        return Told("Not known", "open", told)
     return Told("No", "warn", told + paragraph(f"{first_upper(plain(moved_line(found.moved)))}."))
 
 
