@@ -40,6 +40,10 @@ _ENDINGS = {
     ".py": ("python",),
 }
 
+# What is of no use on a terminal, in words.
+_FOR_FILES = {"npy": "bytes", "png": "bytes", "html": "a page for browsers"}
+_PICTURES = ("svg", "png")
+
 
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
@@ -100,7 +104,10 @@ class Formats:
         """The option `--format` of the command: its default in words, its values for shells."""
         default, *others = self.names
         if default == "table":
+            pictures = [name for name in others if name in _PICTURES]
+            others = [name for name in others if name not in _PICTURES]
             text = f"How to write the answer: table for people; {either(others)} for programs"
+            text += f"; {either(pictures)} as pictures" if pictures else ""
         else:
             text = f"How to write the answer: {either(self.names)}"
         option = typer.Option(
@@ -115,12 +122,27 @@ class Formats:
     def _offered(self, incomplete: str) -> list[str]:
         return [name for name in self.names if name.startswith(incomplete)]
 
-    def chosen(self, out: OutputOptions) -> str:
-        """Return the format to write.
+    def chosen(self, out: OutputOptions, *, picture: bool | None = None) -> str:
+        """Return the format to write, where pictures were asked for or not, see `PictureOption`.
 
         Raises:
-            UsageError: the command has no such format, or the file's ending promises another.
+            UsageError: the command has no such format, the file's ending promises another, a
+                terminal is no place for it, or pictures were asked for in a format without them.
         """
+        chosen = self._by_name_or_ending(out)
+        if chosen in _FOR_FILES and screen(out.output, picture=False).width is not None:
+            raise UsageError(
+                f"--format {chosen} writes {_FOR_FILES[chosen]}: name a file with --output FILE"
+            )
+        if picture and chosen not in ("table", *_PICTURES):
+            with_pictures = choices(name for name in self.names if name in ("table", *_PICTURES))
+            raise UsageError(
+                f"--picture draws in tables, not in {chosen}; leave it out, or choose from "
+                f"{with_pictures} with --format"
+            )
+        return chosen
+
+    def _by_name_or_ending(self, out: OutputOptions) -> str:
         if out.format is not None and out.format not in self.renderers:
             names = choices(nearest_first(out.format, self.names))
             raise UsageError(f"no format {quoted(out.format)} here; choose from {names}")
@@ -151,7 +173,7 @@ class Formats:
         annotations alone; `every_row` and `picture` are for the screen, see `AllOption` and
         `PictureOption`.
         """
-        render = self.renderers[self.chosen(out)]
+        render = self.renderers[self.chosen(out, picture=picture)]
         shown = screen(out.output, picture=picture)
         if every_row and shown.abridged:
             shown = replace(shown, abridged=False)

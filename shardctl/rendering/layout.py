@@ -56,6 +56,11 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
     for split in layout.splits:
         yield "\n"
         yield from _shard_table(split, screen)
+    if screen.pictures:  # else NumPy is not loaded
+        from shardctl.rendering.terminal.shards import shard_bars
+
+        yield "\n"
+        yield from shard_bars(layout, screen)
 
 
 def split_cells(layout: Layout) -> tuple[Sequence[Column], list[Sequence[str]]]:

@@ -6,6 +6,7 @@ import importlib
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -93,6 +94,42 @@ def test_a_file_whose_ending_promises_another_format_is_refused(
         some.chosen(OutputOptions(format=asked, output=output))
 
 
+@pytest.mark.parametrize(
+    ("asked", "what"), [("png", "bytes"), ("npy", "bytes"), ("html", "a page for browsers")]
+)
+def test_what_a_terminal_cannot_show_is_refused_there(
+    asked: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = formats(asked, "svg")
+    terminal, elsewhere = Screen(width=80, abridged=True), Screen()
+    monkeypatch.setattr(
+        "shardctl.cli.formats.screen",
+        lambda output, *, picture: elsewhere if output == "file" else terminal,
+    )
+    for out in (OutputOptions(), OutputOptions(format=asked), OutputOptions(output="-")):
+        with pytest.raises(UsageError, match=f"^--format {asked} writes {what}: name a file with "):
+            some.chosen(out)
+    assert some.chosen(OutputOptions(output="file")) == asked
+    assert some.chosen(OutputOptions(format="svg")) == "svg"  # which is text
+    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output, *, picture: elsewhere)
+    assert some.chosen(OutputOptions()) == asked  # a pipe
+
+
+@pytest.mark.parametrize(
+    "out",
+    [OutputOptions(format="json"), OutputOptions(output="a.json")],
+)
+def test_pictures_are_refused_in_a_format_without_them(out: OutputOptions) -> None:
+    some = formats("table", "json", "csv", "svg")
+    said = r"^--picture draws in tables, not in json; leave it out, or choose from table, svg"
+    with pytest.raises(UsageError, match=said):
+        some.chosen(out, picture=True)
+    assert some.chosen(out, picture=False) == "json"
+    assert some.chosen(out) == "json"
+    assert some.chosen(OutputOptions(), picture=True) == "table"
+    assert some.chosen(OutputOptions(format="svg"), picture=True) == "svg"  # is pictures already
+
+
 def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
     rendered: list[str] = []
     some = formats("table", "json", "csv", rendered=rendered)
@@ -112,6 +149,11 @@ def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
         (
             ("table", "json", "yaml", "github"),
             "How to write the answer: table for people; json, yaml or github for programs "
+            "[default: table]",
+        ),
+        (
+            ("table", "json", "svg", "png"),
+            "How to write the answer: table for people; json for programs; svg or png as pictures "
             "[default: table]",
         ),
         (("yaml", "json"), "How to write the answer: yaml or json [default: yaml]"),
@@ -134,7 +176,8 @@ def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     page = " ".join(shardctl(command, "-h").stdout.split())
     assert f"[default: {module.FORMATS.names[0]}]" in page
     said = page.partition("How to write the answer: ")[2].partition(" [default: ")[0]
-    said = said.replace(" for people", "").replace(" for programs", "")
+    for use in (" for people", " for programs", " as pictures"):
+        said = said.replace(use, "")
     assert tuple(re.split("; |, | or ", said)) == module.FORMATS.names
 
 
@@ -170,6 +213,10 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
         assert said if command in ("resume", "snapshot", "index") else not ran.stderr
         if name == "python":
             compile(Path(target).read_text(), target, "exec")
+        if name == "svg":
+            assert ElementTree.parse(target).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+        if name == "png":
+            assert Path(target).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
         if name in ("json", "yaml"):
             text = Path(target).read_text()
             document = json.loads(text) if name == "json" else yaml.safe_load(text)

@@ -5,7 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    PictureOption,
+    picture_formats,
+    verb_formats,
+)
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, whole_number
@@ -13,8 +19,9 @@ from shardctl.cli.output import say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
-FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts"))
-_SWEEP = Formats(renderers=verb_formats("rendering.hosts.sweep", "sweep"))
+_PICTURES = picture_formats("rendering.pictures.hosts:hosts_pictures")
+FORMATS = Formats(renderers={**verb_formats("rendering.hosts.hosts", "hosts"), **_PICTURES})
+_SWEEP = Formats(renderers={**verb_formats("rendering.hosts.sweep", "sweep"), **_PICTURES})
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 
@@ -85,6 +92,7 @@ def hosts(
         bool,
         typer.Option("--all", help="Show every host on a terminal too, and under each strategy."),
     ] = False,
+    picture: PictureOption = None,
 ) -> None:
     """Compare what each host reads under even splits, file sharding and ds.shard.
 
@@ -120,9 +128,9 @@ def hosts(
     warn(not_listed(files))
     warn(plan.warnings)
     if isinstance(num_hosts, int):
-        FORMATS.write(out, plan, every_row=every_row, every_strategy=every_row)
+        FORMATS.write(out, plan, every_row=every_row, picture=picture, every_strategy=every_row)
     else:
-        _SWEEP.write(out, plan)
+        _SWEEP.write(out, plan, picture=picture)
     if check:
         bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
         found = [

@@ -6,12 +6,24 @@ from typing import Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import (
+    AllOption,
+    Formats,
+    OutputOptions,
+    PictureOption,
+    picture_formats,
+    verb_formats,
+)
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
 
-FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout"))
+FORMATS = Formats(
+    renderers={
+        **verb_formats("rendering.layout", "layout"),
+        **picture_formats("rendering.pictures.layout:layout_pictures"),
+    }
+)
 
 
 def layout(
@@ -26,6 +38,7 @@ def layout(
         ),
     ] = None,
     every_row: AllOption = False,
+    picture: PictureOption = None,
 ) -> None:
     """Show the shards of each split: how many examples and bytes, which ids, how even.
 
@@ -50,4 +63,4 @@ def layout(
     problems = [problem.text for problem in files.problems if problem.split in names]
     warn(not_listed(files))
     warn(first_few(problems))
-    FORMATS.write(out, shown, every_row=every_row)
+    FORMATS.write(out, shown, every_row=every_row, picture=picture)

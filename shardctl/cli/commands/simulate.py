@@ -1,7 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl simulate`: the order in which examples are read."""
 
-import sys
 from typing import Annotated, Any
 
 from shardctl.cli.formats import Formats, OutputOptions, as_code, as_csv, as_table, as_text
@@ -10,7 +9,6 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
 from shardctl.cli.output import Chunk, exact_lines, warn, write
 from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
 
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
@@ -54,8 +52,6 @@ def simulate(
     from shardctl.planning.simulate import simulate as simulate_order
 
     to_file = out.output not in (None, "-")
-    if out.format == "npy" and not to_file and sys.stdout is not None and sys.stdout.isatty():
-        raise UsageError("--format npy writes bytes: name a file with --output FILE")
     project = project_here(source, reading)
     settings = reading.settings(project)
     simulation = simulate_order(

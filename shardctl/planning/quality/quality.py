@@ -215,6 +215,7 @@ def quality_of(
         num_classes=num_classes,
         element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
         resolved=planned.resolved,
+        asked=order,
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)

@@ -11,6 +11,7 @@ from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
+from shardctl.rendering.hosts.bars import sweep_bars
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
@@ -33,9 +34,13 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a line for each number of hosts."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
-    if plan.settings.loader != "tfds":
-        yield from _of_loader(plan, screen)
-        return
+    yield from (_of_modes if plan.settings.loader == "tfds" else _of_loader)(plan, screen)
+    if screen.pictures:
+        yield "\n"
+        yield from sweep_bars(plan, screen)
+
+
+def _of_modes(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     headings = ["hosts", "serves best"]
     headings += [heading for mode in HOST_MODES.values() for heading in _figures(mode)]
     columns = [Column(heading=heading) for heading in headings]

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import starmap
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:  # NumPy is loaded by what has arrays to show
+    from shardctl.core.arrays import Int64s
 
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -21,6 +26,28 @@ def human_bytes(num_bytes: int) -> str:
             return f"{amount:.1f} {unit}"
         amount /= 1024
     return f"{amount:.1f} {_UNITS[-1]}"
+
+
+def counts_between(least: int, most: int) -> str:
+    """Return a range of counts, or the one that all have.
+
+    >>> counts_between(3, 4000), counts_between(3, 3)
+    ('3–4,000', '3')
+    """
+    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
+
+
+def bytes_between(least: int, most: int) -> str:
+    """Return a range of sizes, its unit once where both have it; one size where they read alike.
+
+    >>> bytes_between(2_400_000_000, 2_500_000_000), bytes_between(1000, 2000), bytes_between(1, 1)
+    ('2.2–2.3 GiB', '1000 B–2.0 KiB', '1 B')
+    """
+    first, last = human_bytes(least), human_bytes(most)
+    if first == last:
+        return last
+    number, _, unit = first.partition(" ")
+    return f"{number}–{last}" if last.endswith(f" {unit}") else f"{first}–{last}"
 
 
 def short_count(count: float) -> str:
@@ -57,6 +84,54 @@ def first_and_last(numbers: Sequence[int], keep: int | None) -> str:
     first = ", ".join(map(str, numbers[: keep - tail]))
     last = ", ".join(map(str, numbers[len(numbers) - tail :]))
     return f"{first}, … {last}"
+
+
+def numbered(first: int, last: int) -> str:
+    """Return a range of hosts, shards or the like, ungrouped as `first_and_last` is.
+
+    >>> numbered(3, 3), numbered(1000, 1999)
+    ('3', '1000–1999')
+    """
+    return f"{first}" if first == last else f"{first}–{last}"
+
+
+def in_ranges(numbers: Int64s, keep: int = 3) -> str:
+    """Return ascending numbers as ranges, of many the first ones.
+
+    >>> import numpy as np
+    >>> in_ranges(np.array([1, 2, 3, 7])), in_ranges(np.array([1, 3, 5, 7, 9]))
+    ('1–3, 7', '1, 3, 5, …')
+    """
+    import numpy as np
+
+    breaks = np.flatnonzero(np.diff(numbers) > 1)
+    firsts = numbers[np.append(0, breaks + 1)][: keep + 1].tolist()
+    lasts = numbers[np.append(breaks, len(numbers) - 1)][: keep + 1].tolist()
+    named = list(starmap(numbered, zip(firsts[:keep], lasts[:keep], strict=True)))
+    return ", ".join([*named, "…"] if len(firsts) > keep else named)
+
+
+def subject(noun: str, numbers: Int64s, verb: str, of_several: str) -> str:
+    """Return hosts or shards as the subject of a sentence, many of them by their first ranges.
+
+    >>> import numpy as np
+    >>> subject("host", np.array([1, 2, 4]), "is", "are")
+    '3 hosts (1–2, 4) are'
+    >>> subject("shard", np.array([3]), "is", "are")
+    'shard 3 is'
+    """
+    if len(numbers) == 1:
+        return f"{noun} {numbers[0]} {verb}"
+    return f"{len(numbers):,} {noun}s ({in_ranges(numbers)}) {of_several}"
+
+
+def percent_over(part: float) -> str:
+    """Return how far something is over what it might be, given as a part of that.
+
+    >>> percent_over(0.0547), percent_over(12.5)
+    ('+5.5%', '+1,250.0%')
+    """
+    return f"+{part * 100:,.1f}%"
 
 
 def first_few(lines: Sequence[str], keep: int = 5) -> list[str]:
