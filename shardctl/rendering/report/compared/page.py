@@ -31,7 +31,7 @@ from shardctl.rendering.report.elements import (
     plain,
     sentence,
 )
-from shardctl.rendering.report.page import page
+from shardctl.rendering.report.page import in_frame, page
 from shardctl.rendering.report.summary import Answer, Told, cards
 from shardctl.rendering.text.tables import Column
 
@@ -46,6 +46,12 @@ def comparison_page(comparison: ReportComparison) -> Iterator[str]:
         more=dataset_line(comparison),
         sections=list(comparison_sections(comparison)),
     )
+
+
+def comparison_body(comparison: ReportComparison) -> str:
+    """Return the page for a notebook, in a frame."""
+    title = f"{comparison.a.label} and {comparison.b.label} side by side"
+    return in_frame(title, repr(comparison)[1:-1], comparison_page(comparison))
 
 
 def comparison_sections(comparison: ReportComparison) -> Iterator[Section]:
