@@ -87,7 +87,7 @@ def test_files_without_names_have_no_tfds_ids() -> None:
 
 def test_files_in_several_folders_have_tfds_ids_where_the_folders_are_known() -> None:
     files = tuple(
-        ShardFiles(data_dir=f"/data/{day}/d", pattern="d-\\0", num_shards=1)
+        ShardFiles(data_dir=f"/data/{day}/d", pattern="d-\0", num_shards=1)
         for day in ("mon", "tue")
     )
     split = Split(name="train", shard_lengths=(3, 4), files=files)
