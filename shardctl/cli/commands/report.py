@@ -2,7 +2,6 @@
 """`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
 
 import os
-import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -105,8 +104,6 @@ def report(
     from shardctl.planning.report.question import ReportQuestion
     from shardctl.planning.report.report import report_of
 
-    if out.format == "html" and out.output is None and sys.stdout and sys.stdout.isatty():
-        raise UsageError("a page is for a browser: name a file with -o report.html")
     if compare is not None:
         if loaders:
             raise UsageError("--loaders is about one pipeline; leave it out, or --compare")

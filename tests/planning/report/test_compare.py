@@ -136,7 +136,7 @@ def test_hosts_and_evaluations_are_those_of_their_verbs() -> None:
         toy_side("a", read), toy_side("b", replace(read, host_by="files")), hosts=3, devices=2
     )
     for side, host_by in zip(found.sides, ("even", "files"), strict=True):
-        settings = replace(read, host_by=host_by)
+        settings = ReadSettings(batch=6, host_by=host_by)  # type: ignore[arg-type]
         assert side.hosts == hosts(TOY, "train", settings, hosts=3)
         assert side.evaluation == evaluate(TOY, None, settings, batch=3, hosts=3, devices=2)
 
