@@ -16,6 +16,7 @@ from shardctl.rendering.text.command_line import option_of
 from shardctl.rendering.text.tables import Column
 
 _LONGEST = 2000  # characters of a text of others
+_WORDS = 120  # units that the words of a figure are high, about
 _SHORT = 28  # letters of code that fit into a line of a telephone
 
 
@@ -139,13 +140,26 @@ def _row(row: Sequence[str], sides: Sequence[str]) -> str:
     return told + "".join(f"<td{side}>{cell}</td>" for cell, side in others)
 
 
-def figures(pictures: Iterable[Picture]) -> str:
-    """Return pictures side by side where there is room; one alone has its words beside it."""
-    shown = [figure(picture) for picture in pictures]
+def figures(pictures: Sequence[Picture]) -> str:
+    """Return pictures side by side where there is room; one alone has its words beside it.
+
+    More than two are two stacks of about one height, read one after the other.
+    """
+    shown = list(map(figure, pictures))
     if not shown:
         return ""
     kind = "figures alone" if len(shown) == 1 else "figures"
+    if len(shown) > 2:
+        kind, cut = "figures stacks", _middle([picture.height + _WORDS for picture in pictures])
+        shown = [f"<div>{''.join(stack)}</div>\n" for stack in (shown[:cut], shown[cut:])]
     return f'<div class="{kind}">\n{"".join(shown)}</div>\n'
+
+
+def _middle(heights: Sequence[float]) -> int:
+    """Return how many come before the place that parts them most evenly."""
+    return min(
+        range(1, len(heights)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:]))
+    )
 
 
 def first_upper(text: str) -> str:

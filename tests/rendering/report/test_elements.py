@@ -84,6 +84,10 @@ def test_a_figure_alone_has_its_words_beside_it() -> None:
     assert 'class="figures alone"' in figures([picture])
     assert 'class="figures"' in figures([picture, picture])
     assert figures([]) == ""
+    # 9 + 120 units each: three are parted behind the first, four in the middle.
+    for count, first in ((3, 1), (4, 2), (5, 2)):
+        stacks = figures([picture] * count).split("<div>")[1:]
+        assert [stack.count("<figure") for stack in stacks] == [first, count - first]
 
 
 def test_nothing_is_nothing() -> None:
