@@ -62,10 +62,7 @@ def _shuffle(comparison: ReportComparison) -> Iterator[str]:
         measured.append((letter, quality))
         yield paragraph(_verdict(letter, quality), "lead")
         if not isinstance(shard_map, NotShown):
-            maps += (
-                _named(letter, picture)
-                for picture in drawn("quality", "shard_map_picture", shard_map)
-            )
+            maps.append(_named(letter, shard_map_picture(shard_map)))
     yield figures(maps)
     if not measured:
         return
