@@ -119,6 +119,7 @@ tbody th{font-weight:500}
 tbody td:not(.number){min-width:7.5rem}
 tbody th:not(.number){min-width:6rem}
 .said td{overflow-wrap:anywhere}
+tbody th bdi{display:inline-block;max-width:min(24rem,60vw);overflow-wrap:anywhere}
 details{border-left:2px solid var(--rule);padding-left:.9rem}
 summary{cursor:pointer;color:var(--link);width:fit-content;padding:.1rem 0;font-size:.93rem}
 summary:hover{text-decoration:underline}
@@ -182,7 +183,9 @@ figure svg,.answers>li,tr,pre{break-inside:avoid}
 figcaption{margin-bottom:.6rem}
 .scroll{overflow:visible}
 table{font-size:8pt}
-th,td{padding-top:.15rem;padding-bottom:.15rem}
+th,td{padding:.15rem .5rem .15rem 0}
+tbody td:not(.number),tbody th:not(.number){min-width:0}
+tbody th,td{overflow-wrap:anywhere}
 details{border:0;padding:0}
 details::details-content{content-visibility:visible;block-size:auto}
 summary{list-style:none;color:var(--quiet)}

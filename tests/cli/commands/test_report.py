@@ -162,6 +162,7 @@ def test_settings_of_a_folder_above_are_said(
         (["--devices", "1000001"], "--devices '1000001': a number from 1 to 1000000 is needed"),
         (["-d", "nowhere.yaml"], "no file or folder 'nowhere.yaml'"),
         (["--drop-remainder"], "--drop-remainder"),
+        (["--loader", "torch", "--loader-version", "2.0"], "--loader-version 2.0: of torch"),
         (["-f", "csv"], "no format 'csv' here"),
         (["-o", "report.csv"], "is no place for csv"),
     ],
@@ -181,14 +182,15 @@ def test_what_cannot_be_read_is_one_line_and_writes_nothing(
 
 def again(shardctl: Shardctl, line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
     """Run the line of a report in another folder, for a document in place of the page."""
-    listed, _, piped = line.rpartition(" | ")
-    words = shlex.split(piped)
+    listed, _, rest = line.partition("shardctl report ")
+    words = shlex.split(f"shardctl report {rest}")
     assert words[0] == "shardctl"
     assert words[-2:] == ["-o", "report.html"]
     if listed:
-        names = shlex.split(listed)[2:]
+        *_, bar = names = shlex.split(listed)[2:]
+        assert bar == "|"
         path = folder / "names.txt"
-        path.write_text("".join(f"{name}\n" for name in names))
+        path.write_text("".join(f"{name}\n" for name in names[:-1]))
         words[words.index("--file-order") + 1] = str(path)
     with monkeypatch.context() as patched:
         patched.chdir(folder)
@@ -244,9 +246,11 @@ def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
         for name in made:
             if name not in _OF_THE_PLACE:
                 assert found[name] == made[name], name
-        assert found["again"].partition("shardctl ")[2].replace(str(other), str(Path.cwd())) == (
-            made["again"].partition("shardctl ")[2]
-        ) or "file-order" in made["again"]
+        assert (
+            found["again"].partition("shardctl ")[2].replace(str(other), str(Path.cwd()))
+            == (made["again"].partition("shardctl ")[2])
+            or "file-order" in made["again"]
+        )
 
     def checked_beside_the_verbs(
         made: dict[str, Any],

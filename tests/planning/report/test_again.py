@@ -110,8 +110,9 @@ def test_names_in_an_order_are_piped_in(toy: Path) -> None:
     listed, _, rest = said.partition(" | ")
     assert shlex.split(listed) == ["printf", "%s\\n", *names]
     assert "--file-order -" in rest
-    many = [f"toy-train.tfrecord-{n:05d}-of-01000" for n in range(1000)]
-    assert "--file-order FILE" in report("toy.yaml", None, {"file_order": many}).again
+    Path("many.yaml").write_text("splits: {train: {num_examples: 1000, num_shards: 1000}}\n")
+    many = [f"many-train.tfrecord-{n:05d}-of-01000" for n in range(1000)]
+    assert "--file-order FILE" in report("many.yaml", None, {"file_order": many}).again
 
 
 def test_secrets_of_urls_are_nobody_s_business() -> None:

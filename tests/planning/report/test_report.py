@@ -223,6 +223,7 @@ def test_all_loaders_are_compared_where_somebody_asks() -> None:
         ({"hosts": 1_000_001}, "hosts=1000001: a number from 1 to 1000000"),
         ({"devices": 0}, "devices=0: a number from 1 to 1000000"),
         ({"settings": {"stages": "range(9) | batch(2)"}}, "no reader of TFDS"),
+        ({"settings": {"loader": "hf", "input_shards": 3}}, "input_shards=3 needs streaming=True"),
         ({"spec": "train", "settings": {"stages": "read(test) | batch(2)"}}, "leave one of them"),
         ({"settings": {"stages": "read(test, data='nowhere')"}}, "no dataset 'nowhere'"),
     ],
