@@ -157,9 +157,7 @@ def figures(pictures: Sequence[Picture]) -> str:
 
 def _middle(heights: Sequence[float]) -> int:
     """Return how many come before the place that parts them most evenly."""
-    return min(
-        range(1, len(heights)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:]))
-    )
+    return min(range(1, len(heights)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
 
 
 def first_upper(text: str) -> str:
