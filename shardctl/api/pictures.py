@@ -12,8 +12,8 @@ _DRAWN_BY = {
     "Evaluation": "eval:eval_pictures",
     "HostsPlan": "hosts:hosts_pictures",
     "Layout": "layout:layout_pictures",
-    "LoaderComparison": "loaders:loaders_pictures",
-    "Quality": "quality:quality_pictures",
+    "LoaderComparison": "quality.loaders:loaders_pictures",
+    "Quality": "quality.quality:quality_pictures",
     "Simulation": "simulate:simulate_pictures",
 }
 

@@ -18,7 +18,7 @@ from shardctl.rendering.eval import way_cells
 from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.pictures.compared import scores_picture
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality import shard_map_picture
+from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
 from shardctl.rendering.quality.metrics import LABELS
 from shardctl.rendering.report.elements import (
     Section,
