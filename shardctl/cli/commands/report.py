@@ -2,7 +2,6 @@
 """`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
 
 import os
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,7 +15,6 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
 from shardctl.cli.output import warn
-from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
@@ -82,8 +80,6 @@ def report(
     from shardctl.planning.report.question import ReportQuestion
     from shardctl.planning.report.report import report_of
 
-    if out.format == "html" and out.output is None and sys.stdout and sys.stdout.isatty():
-        raise UsageError("a page is for a browser: name a file with -o report.html")
     project = project_here(source, reading, using)
     resolved = reading.resolved(project)
     arguments = using.arguments(project)
