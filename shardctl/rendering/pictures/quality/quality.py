@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.text import counted
-from shardctl.planning.pictures.shard_map import ShardMap, shard_map
+from shardctl.planning.pictures.shard_map import shard_map
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Bar, Key, bars, legend
 from shardctl.rendering.pictures.bars import Part as PartOfBar
-from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
+from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
 from shardctl.rendering.quality.memory import counted_how
 from shardctl.rendering.quality.quality import best_line
 from shardctl.rendering.text.quantities import human_bytes
