@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import importlib
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 from xml.etree import ElementTree
@@ -15,7 +16,7 @@ import shardctl
 from shardctl.api.pictures import _DRAWN_BY
 from tests.public_world import World
 
-DRAWN = {
+DRAWN: dict[str, Callable[[Any], Any]] = {
     "Evaluation": lambda d: shardctl.evaluate(d, "train", batch=5, hosts=2),
     "HostsPlan": lambda d: shardctl.hosts(d, "train", hosts=3),
     "Layout": shardctl.layout,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from shardctl.rendering.pictures.picture import (
     MOST_LETTERS,
     NUM_LEVELS,
     TEXT,
+    Anchor,
     Band,
     Box,
     Cells,
@@ -28,6 +29,11 @@ from shardctl.rendering.pictures.picture import (
 
 _DOTS = 2  # of the file, for each unit each way: sharp on a screen of twice the resolution
 _POINT = 72  # units an inch, so that a size in units is one in points
+_SIDES: dict[Anchor, Literal["left", "center", "right"]] = {
+    "start": "left",
+    "middle": "center",
+    "end": "right",
+}
 _FONT = "DejaVu Sans"  # matplotlib brings it along, so a file is the same wherever it is made
 
 
@@ -113,7 +119,7 @@ class _Drawing:
             printable(mark.text, MOST_LETTERS),
             color=color,
             fontproperties=self._fonts[mark.bold],
-            horizontalalignment={"start": "left", "middle": "center", "end": "right"}[mark.anchor],
+            horizontalalignment=_SIDES[mark.anchor],
             verticalalignment="baseline",
             parse_math=False,
             usetex=False,

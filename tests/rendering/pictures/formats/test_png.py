@@ -25,7 +25,7 @@ def pixels(*marks: Mark, text: str = "") -> np.ndarray:
     shown = picture(*marks, text=text)
     with Image.open(io.BytesIO(b"".join(png_file([shown])))) as image:
         sheet = one_sheet([shown])
-        assert image.size == (sheet.width * 2, sheet.height * 2)
+        assert image.size == (int(sheet.width * 2), int(sheet.height * 2))
         left, top = 16 * 2, int(sheet.height - 16 - 100) * 2
         return np.asarray(image.convert("RGB"))[top : top + 200, left : left + 960]
 
