@@ -9,11 +9,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.core.text import printable
-from shardctl.errors import MissingDependencyError
+from shardctl.core.text import counted, printable
+from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.rendering.pictures.palette import BAND_OPACITY, DASHES, LIGHT, LINE_WIDTHS
 from shardctl.rendering.pictures.picture import (
     MOST_LETTERS,
+    MOST_WORDS,
     NUM_LEVELS,
     TEXT,
     Anchor,
@@ -28,6 +29,7 @@ from shardctl.rendering.pictures.picture import (
 )
 
 _DOTS = 2  # of the file, for each unit each way: sharp on a screen of twice the resolution
+_TALLEST = 50_000  # pixels; matplotlib ends at 65,536
 _POINT = 72  # units an inch, so that a size in units is one in points
 _SIDES: dict[Anchor, Literal["left", "center", "right"]] = {
     "start": "left",
@@ -42,6 +44,7 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
+        UsageError: there are too many of them.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -52,6 +55,11 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
             "with: pip install 'shardctl[png]', or write SVG files, which need nothing"
         ) from error
     sheet = one_sheet(pictures)
+    if sheet.height * _DOTS > _TALLEST:
+        raise UsageError(
+            f"{counted(len(pictures), 'picture')} below each other are {sheet.height * _DOTS:,.0f} "
+            f"pixels high, more than the {_TALLEST:,} of a PNG file here; write an SVG file"
+        )
     # A canvas of its own: no window, and nothing of the program's own figures is touched.
     figure = Figure(
         figsize=(sheet.width / _POINT, sheet.height / _POINT),
@@ -66,8 +74,8 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
         draw.add(mark, order)
     file = io.BytesIO()
     about = {
-        "Title": printable(sheet.title, MOST_LETTERS),
-        "Description": printable(sheet.alternative, MOST_LETTERS),
+        "Title": printable(sheet.title, MOST_WORDS),
+        "Description": printable(sheet.alternative, MOST_WORDS),
         "Software": "shardctl",
     }
     with warnings.catch_warnings():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.errors import MissingDependencyError
+from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.rendering.pictures.formats.png import png_file
 from shardctl.rendering.pictures.palette import LIGHT
 from shardctl.rendering.pictures.picture import Band, Box, Cells, Label, Line, Mark, one_sheet
@@ -110,3 +110,10 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
         MissingDependencyError, match=r"pip install 'shardctl\[png\]', or write SVG"
     ):
         next(png_file([picture()]))
+
+
+def test_more_than_a_file_holds_is_refused_with_a_way_out() -> None:
+    pytest.importorskip("matplotlib")
+    said = r"^300 pictures below each other are [\d,]+ pixels high, more than .* write an SVG file$"
+    with pytest.raises(UsageError, match=said):
+        next(png_file([picture()] * 300))
