@@ -67,7 +67,9 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
         facecolor=LIGHT.page,
         edgecolor=LIGHT.page,
         linewidth=0,
+        frameon=True,
     )
+    figure.patch.set_sketch_params(None)
     canvas = FigureCanvasAgg(figure)
     draw = _Drawing(figure, sheet.height)
     for order, mark in enumerate(sheet.marks):
@@ -130,6 +132,7 @@ class _Drawing:
             horizontalalignment=_SIDES[mark.anchor],
             verticalalignment="baseline",
             parse_math=False,
+            antialiased=True,
             usetex=False,
             zorder=order,
         )
@@ -145,6 +148,7 @@ class _Drawing:
                 linewidth=LINE_WIDTHS.get(mark.role, 2),
                 linestyle=(0, _dashes(mark)) if mark.dashed else "-",
                 marker="",
+                antialiased=True,
                 dash_capstyle="butt",
                 solid_capstyle="butt",
                 solid_joinstyle="round",
@@ -190,10 +194,15 @@ class _Drawing:
     def _shown(self, artist: Any) -> None:
         artist.set_transform(self._place)
         artist.set_snap(False)
+        # Whatever style the program has set for its own figures.
+        artist.set_sketch_params(None)
+        artist.set_path_effects([])
         self._figure.add_artist(artist)
 
 
 def _dashes(mark: Line) -> tuple[float, ...]:
-    """Return dashes in widths of the line, as matplotlib counts them."""
-    width = LINE_WIDTHS.get(mark.role, 2)
-    return tuple(units / width for units in DASHES)
+    """Return dashes as matplotlib counts them: in widths of the line, unless it is told not to."""
+    from matplotlib import rcParams
+
+    unit = LINE_WIDTHS.get(mark.role, 2) if rcParams["lines.scale_dashes"] else 1
+    return tuple(units / unit for units in DASHES)

@@ -62,7 +62,7 @@ def shard_map_picture(shard_map: ShardMap) -> Picture:
     return Picture(
         name="shard-map",
         title="Which shards feed which part of the epoch",
-        caption="A diagonal is the order of storage, an even shade a uniform permutation; patches "
+        caption="A diagonal is the order of storage, an even grey a uniform permutation; patches "
         "are shards whose examples come together.",
         alternative=_in_words(shard_map),
         height=field.bottom,

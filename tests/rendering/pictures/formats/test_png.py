@@ -92,10 +92,17 @@ def test_files_are_the_same_each_time_and_say_what_they_show() -> None:
 
 def test_the_program_s_own_matplotlib_is_left_alone() -> None:
     matplotlib: Any = pytest.importorskip("matplotlib")
+    shown = [picture(Label(x=0, y=14, text="a"), Line(points=((0, 20), (90, 60)), dashed=True))]
     before = dict(matplotlib.rcParams)
-    with matplotlib.rc_context({"text.usetex": True, "lines.linewidth": 9, "font.size": 40}):
-        strange = b"".join(png_file([picture(Label(x=0, y=14, text="a"))]))
-    assert strange == b"".join(png_file([picture(Label(x=0, y=14, text="a"))]))
+    style = {
+        **{"text.usetex": True, "font.size": 40, "text.antialiased": False},
+        **{"lines.linewidth": 9, "lines.antialiased": False, "lines.marker": "o"},
+        **{"path.sketch": (1, 100, 2), "figure.facecolor": "red", "savefig.dpi": 9},
+        **{"lines.scale_dashes": False, "figure.frameon": False, "font.family": "serif"},
+    }
+    with matplotlib.rc_context(style):
+        strange = b"".join(png_file(shown))
+    assert strange == b"".join(png_file(shown))
     assert dict(matplotlib.rcParams) == before
     assert (
         "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
