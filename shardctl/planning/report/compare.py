@@ -59,7 +59,9 @@ class ReportComparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What surprises about each, by its label."""
-        return tuple(phrase("{}: {}", one.label, text) for one in self.sides for text in one.warnings)
+        return tuple(
+            phrase("{}: {}", one.label, text) for one in self.sides for text in one.warnings
+        )
 
     @property
     def equal(self) -> bool | None:

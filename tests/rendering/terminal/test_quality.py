@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ def test_storage_order_is_one_line_from_corner_to_corner() -> None:
     columns = [[x for x, dot in enumerate(line) if dot != "⠀"] for line in dots]
     assert columns[0][0] == 0
     assert columns[-1][-1] == 72
-    for upper, lower in zip(columns, columns[1:], strict=False):
+    for upper, lower in pairwise(columns):
         assert upper[-1] <= lower[0]  # further down lies what comes later, and nothing else
         assert lower[0] - upper[-1] <= 1
 
@@ -109,7 +110,8 @@ def test_no_line_is_wider_than_the_screen_whatever_is_measured() -> None:
         if host is not None and n < 7:
             host = None
         plan = quality_alone(
-            even_dataset(n, min(n, shards)), ReadSettings(**some, host=host)  # type: ignore[arg-type]
+            even_dataset(n, min(n, shards)),
+            ReadSettings(**some, host=host),  # type: ignore[arg-type]
         )
         lines = _lines(plan, width)
         assert max(map(display_width, lines)) <= min(width, 80)

@@ -68,7 +68,9 @@ def order_picture(quality: Quality, found: ShardMap) -> Picture:
         counts=counts,
         rows=tuple(row for row in found.rows for _ in range(pieces)),
         labels=tuple(
-            f"{label} ({piece + 1} of {pieces})" for label in found.labels for piece in range(pieces)
+            f"{label} ({piece + 1} of {pieces})"
+            for label in found.labels
+            for piece in range(pieces)
         ),
         measured=counts.sum(axis=0),
         expected=in_piece / sizes.sum(),
@@ -113,9 +115,7 @@ def score_picture(quality: Quality) -> Picture:
         marks=tuple(marks),
         numbers=Numbers(
             headings=("from position", "to", "score near by", "uniform", "spread"),
-            rows=[
-                (part.start, part.stop - 1, *_four(_figures(part))) for part in shown
-            ],
+            rows=[(part.start, part.stop - 1, *_four(_figures(part))) for part in shown],
         ),
         note=_sampled_note(quality),
     )

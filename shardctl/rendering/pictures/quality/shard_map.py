@@ -50,7 +50,12 @@ def shard_map_picture(shard_map: ShardMap, *, pieces: int = 1) -> Picture:
     key = _key()
     field = plane(
         Axis(first=0, last=shard_map.num_positions, title="position in the epoch", whole=True),
-        Axis(first=num_rows, last=0, title=_rows_title(shard_map, pieces), ticks=_ticks(shard_map, pieces)),
+        Axis(
+            first=num_rows,
+            last=0,
+            title=_rows_title(shard_map, pieces),
+            ticks=_ticks(shard_map, pieces),
+        ),
         top=key.bottom,
         height=_HEIGHT,
     )
