@@ -1,4 +1,4 @@
-"""How an order is shuffled, drawn in a terminal: its places in storage, its score over the epoch."""
+"""How an order is shuffled, drawn in a terminal: places in storage, the score over the epoch."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from shardctl.planning.quality.sample import sample_epoch
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Bar, Key, bars, legend
 from shardctl.rendering.pictures.bars import Part as PartOfBar
-from shardctl.rendering.pictures.quality.shard_map import FEW, shard_map_picture
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
+from shardctl.rendering.pictures.quality.shard_map import FEW, shard_map_picture
 from shardctl.rendering.quality.memory import counted_how
 from shardctl.rendering.quality.quality import best_line
 from shardctl.rendering.text.quantities import human_bytes
