@@ -43,7 +43,7 @@ def _pictures(drawn_by: str, answer: Any) -> tuple[Any, ...]:
 
 def _image(pictures: tuple[Any, ...]) -> str:
     from shardctl.core.text import printable
-    from shardctl.rendering.pictures.svg import svg_file
+    from shardctl.rendering.pictures.formats.svg import svg_file
 
     if not pictures:
         return ""

@@ -88,9 +88,11 @@ def _metrics(quality: Quality) -> Iterator[str]:
 
 def open_section(report: Report) -> Section:
     """Return which files are open when, and what slots read of them."""
-    strips = report.strips
+    strips, order = report.strips, report.order
     if isinstance(strips, NotShown):
         body = not_shown(strips)
+    elif isinstance(order, NotShown):
+        body = not_shown(order)
     else:
-        body = figures([strips_picture(strips, report.order)])
+        body = figures([strips_picture(strips, order)])
     return Section(anchor="open", title="Which files are open when?", body=body)

@@ -19,7 +19,7 @@ from shardctl.rendering.pictures.quality.quality import (
     score_picture,
     what_if_picture,
 )
-from shardctl.rendering.pictures.svg import svg_file
+from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.text.quantities import human_bytes
 from tests.cases import check_cases
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
