@@ -42,7 +42,9 @@ def _shuffle(report: Report) -> Iterator[str]:
     if report.is_open is not None:
         told = "what is shown is one order of many"
         yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
-    if not isinstance(shard_map, NotShown):
+    if not isinstance(shard_map, NotShown) and not isinstance(quality, NotShown):
+        shown += drawn("quality.quality", "order_picture", quality, shard_map)
+    elif not isinstance(shard_map, NotShown):
         shown += drawn("quality.shard_map", "shard_map_picture", shard_map)
     elif not isinstance(quality, NotShown):
         yield not_shown(shard_map)

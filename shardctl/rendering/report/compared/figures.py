@@ -64,7 +64,7 @@ def _shuffle(comparison: ReportComparison) -> Iterator[str]:
         if not isinstance(shard_map, NotShown):
             maps += (
                 _named(letter, picture)
-                for picture in drawn("quality", "shard_map_picture", shard_map)
+                for picture in drawn("quality.quality", "order_picture", quality, shard_map)
             )
     yield figures(maps)
     if not measured:
