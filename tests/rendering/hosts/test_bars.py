@@ -55,7 +55,13 @@ def test_every_way_has_a_bar_a_host_after_the_times_that_it_reads() -> None:
 def test_idle_hosts_and_refusals_are_words() -> None:
     lines = shown(plan(5), Screen(width=40))
     at = lines.index("files: host  examples")
-    assert [line.split()[-1] for line in lines[at + 1 : at + 6]] == ["most", "4", "4", "idle", "idle"]
+    assert [line.split()[-1] for line in lines[at + 1 : at + 6]] == [
+        "most",
+        "4",
+        "4",
+        "idle",
+        "idle",
+    ]
     assert "2 hosts (3–4) are idle: no examples" in lines
     assert "files: TFDS refuses an InputContext with" in lines
     assert next(line for line in lines if line.startswith("files  ")).endswith("1.00 refused")

@@ -63,9 +63,7 @@ def test_values_line_up_and_words_follow_them() -> None:
 
 
 def test_series_that_have_no_room_are_left_out_from_the_end() -> None:
-    series = [
-        Series(heading=name, bars=[one(10**6, "1,000,000")]) for name in ("a", "b", "c")
-    ]
+    series = [Series(heading=name, bars=[one(10**6, "1,000,000")]) for name in ("a", "b", "c")]
     headings = [shown(["0"], series, Screen(width=width))[0].split() for width in (80, 60, 40)]
     assert headings == [["host", "a", "b", "c"], ["host", "a", "b"], ["host", "a"]]
 

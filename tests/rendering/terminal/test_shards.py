@@ -21,9 +21,7 @@ def shown(*found: Split, screen: Screen = PLAIN) -> list[str]:
 
 
 def test_shards_have_bars_with_their_examples_and_bytes() -> None:
-    train = Split(
-        name="train", shard_lengths=(40, 0, 20, 10), shard_bytes=(4096, None, 2048, None)
-    )
+    train = Split(name="train", shard_lengths=(40, 0, 20, 10), shard_bytes=(4096, None, 2048, None))
     assert shown(train, screen=Screen(width=50)) == [
         "To see: bars of one length are shards that take as",
         "long to read.",
@@ -70,8 +68,7 @@ def test_of_many_splits_those_not_shown_are_counted() -> None:
 def check_fits(case: tuple[list[Split], Screen]) -> None:
     found, screen = case
     found = [
-        replace(split, name=f"{'長い' * number}{number}")
-        for number, split in enumerate(found)
+        replace(split, name=f"{'長い' * number}{number}") for number, split in enumerate(found)
     ]
     lines = shown(*found, screen=screen)
     assert max(map(display_width, lines)) <= screen.picture_width

@@ -107,7 +107,12 @@ def test_no_panels_take_no_room() -> None:
 
 @pytest.mark.parametrize(
     ("most", "unit", "last"),
-    [(0.5, "bytes", 0.5), (1023, "bytes", 1000), (1024, "KiB", 1024), (3 * 2**60, "EiB", 3 * 2**60)],
+    [
+        (0.5, "bytes", 0.5),
+        (1023, "bytes", 1000),
+        (1024, "KiB", 1024),
+        (3 * 2**60, "EiB", 3 * 2**60),
+    ],
 )
 def test_ticks_of_bytes_are_round_in_their_unit(most: float, unit: str, last: float) -> None:
     ticks, found = byte_ticks(most)
