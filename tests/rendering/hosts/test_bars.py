@@ -34,9 +34,9 @@ def test_every_way_has_a_bar_a_host_after_the_times_that_it_reads() -> None:
         "files         ████████████████████▌                     1.00",
         "examples      █████████████████████████████████████████ 2.00",
         "",
-        "even: host  examples     batches      bytes",
-        "0           █████████ 6  █████████ 2  ██████▊   600 B",  # of 9 columns 6 / 8
-        "1           █████████ 6  █████████ 2  █████████ 800 B most",
+        "even: host  bytes                 examples     batches",
+        "0           ██████▊   600 B       █████████ 6  █████████ 2",  # of 9 columns 6 / 8
+        "1           █████████ 800 B most  █████████ 6  █████████ 2",
         "host 1 has the most: 800 B (+14.3% over the mean); 2 files,",
         "8 examples taken from disk",
         "",
@@ -50,6 +50,12 @@ def test_every_way_has_a_bar_a_host_after_the_times_that_it_reads() -> None:
         "examples: host  examples     batches      bytes",
         "0–1             █████████ 6  █████████ 2  █████████ 1.2 KiB",
     ]
+
+
+def test_who_is_late_is_seen_where_one_bar_has_room() -> None:
+    lines = shown(plan(2, batch=4), Screen(width=40))
+    at = lines.index("even: host  bytes")
+    assert lines[at + 2].endswith("█ 800 B most")
 
 
 def test_idle_hosts_and_refusals_are_words() -> None:
