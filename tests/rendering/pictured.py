@@ -60,7 +60,9 @@ _READ = st.fixed_dictionaries(
         "drop_remainder": st.booleans(),
     },
 )
-_BUFFERED = st.builds(lambda read, size: {**read, "buffer": size, "buffer_seed": 1}, _READ, st.integers(1, 50))
+_BUFFERED = st.builds(
+    lambda read, size: {**read, "buffer": size, "buffer_seed": 1}, _READ, st.integers(1, 50)
+)
 _SETTINGS = st.one_of(
     _READ,
     _BUFFERED,

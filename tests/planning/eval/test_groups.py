@@ -101,7 +101,9 @@ def test_groups_are_all_hosts_and_say_the_least_and_the_most_of_each() -> None:
 
 
 def test_a_group_says_the_least_and_the_most_of_its_hosts() -> None:
-    case = EvalCase(lengths=(7,) * 5 + (3,) * 4, num_hosts=9, num_devices=1, batch=4, host_by="files")
+    case = EvalCase(
+        lengths=(7,) * 5 + (3,) * 4, num_hosts=9, num_devices=1, batch=4, host_by="files"
+    )
     seven, three = host_groups(case.evaluation(), 2)
     _check(seven, case, list(range(5)))
     _check(three, case, list(range(5, 9)))

@@ -18,7 +18,9 @@ from tests.rendering.pictures.drawn import check_labels
 
 def odd(**options: Any) -> Evaluation:
     """Return the evaluation on Flax's page that hangs, or a variant of it."""
-    return evaluate(dataset(4097, name="test"), **{"batch": 64, "hosts": 8, "devices": 8, **options})
+    return evaluate(
+        dataset(4097, name="test"), **{"batch": 64, "hosts": 8, "devices": 8, **options}
+    )
 
 
 def drawn(evaluation: Evaluation) -> Picture:

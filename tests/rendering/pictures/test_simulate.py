@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_new_shard_in_a_slot_has_another_hue() -> None:
     by_row: dict[float, list[int]] = {}
     for box in found:
         by_row.setdefault(box.y, []).append(box.slot)
-    assert all(one != after for row in by_row.values() for one, after in zip(row, row[1:], strict=False))
+    assert all(one != after for row in by_row.values() for one, after in pairwise(row))
 
 
 def test_without_slots_positions_follow_each_other_in_rows() -> None:
@@ -118,9 +119,7 @@ def test_an_empty_stretch_says_so() -> None:
 def test_of_a_long_stretch_the_first_visits_are_drawn_and_a_note_says_so() -> None:
     picture = drawn(*[1000] * 100, cycle=4096, block=16)
     assert len(blocks(picture)) == len(picture.numbers.rows) == 24
-    assert picture.note == (
-        "The first 24 visits, positions 0 to 383, of more that were asked for."
-    )
+    assert picture.note == ("The first 24 visits, positions 0 to 383, of more that were asked for.")
     assert drawn(*[1000] * 100, cycle=4096, block=16, take=384).note is None
 
 
@@ -183,4 +182,6 @@ def test_labels_never_meet_and_the_table_has_the_ids_of_the_order() -> None:
 def test_the_picture_of_a_report_is_that_of_the_command() -> None:
     simulation = simulate(dataset(30, 30, 30), "train", {"cycle": 3, "block": 2}, take=None)
     found = strips(simulation.order, 0, simulation.take)
-    assert strips_picture(found, simulation.order).numbers == simulate_pictures(simulation)[0].numbers
+    assert (
+        strips_picture(found, simulation.order).numbers == simulate_pictures(simulation)[0].numbers
+    )

@@ -63,9 +63,7 @@ def _summary(comparison: ReportComparison) -> Section:
     body = paragraph(told, "lead") + cards(
         (
             Answer("The same order?", "parting", "Where they part", _same_order(comparison)),
-            Answer(
-                "Shuffled better?", "shuffle", "How each shuffles", _better(comparison)
-            ),
+            Answer("Shuffled better?", "shuffle", "How each shuffles", _better(comparison)),
             Answer("The same settings?", "settings", "Which differ", _settings(comparison)),
         )
     )
