@@ -12,8 +12,8 @@ _DRAWN_BY = {
     "Evaluation": "eval:eval_pictures",
     "HostsPlan": "hosts:hosts_pictures",
     "Layout": "layout:layout_pictures",
-    "LoaderComparison": "loaders:loaders_pictures",
-    "Quality": "quality:quality_pictures",
+    "LoaderComparison": "quality.loaders:loaders_pictures",
+    "Quality": "quality.quality:quality_pictures",
     "Simulation": "simulate:simulate_pictures",
 }
 
@@ -43,7 +43,7 @@ def _pictures(drawn_by: str, answer: Any) -> tuple[Any, ...]:
 
 def _image(pictures: tuple[Any, ...]) -> str:
     from shardctl.core.text import printable
-    from shardctl.rendering.pictures.svg import svg_file
+    from shardctl.rendering.pictures.formats.svg import svg_file
 
     if not pictures:
         return ""

@@ -11,6 +11,7 @@ from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.stages.stages import Pipeline, Read
+from shardctl.planning.lint.config_section import LINT_KEYS
 from shardctl.planning.report.question import ReportQuestion
 from shardctl.planning.report.shown import shown
 
@@ -97,7 +98,8 @@ def _from_anywhere(stages: Pipeline) -> Pipeline:
 
 
 def _usage(question: ReportQuestion) -> Iterator[str]:
-    for name, value in question.lint.items():
+    said = {name: question.lint[name] for name in LINT_KEYS if name in question.lint}
+    for name, value in said.items():
         option = f"--{name.replace('_', '-')}"
         if name in _TEXTS:
             for text in value:

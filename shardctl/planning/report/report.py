@@ -165,6 +165,8 @@ def report_of(question: ReportQuestion) -> Report:
     known = order if isinstance(order, Order) else None
     hosts = shown(lambda: hosts_side_by_side(dataset, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
+    if is_open is None:
+        _refuse_where_nothing_is_read(order, hosts, evaluation)
     loaders = None
     if question.loaders:
         loaders = shown_of(reading, lambda reading: compare_loaders(dataset, spec, reading))
@@ -217,6 +219,19 @@ def _order(
     except ShardctlError as error:
         return NotShown(reason=phrase("{}", error)), None
     return planned.order, None
+
+
+def _refuse_where_nothing_is_read(
+    order: Shown[Order], hosts: Shown[HostsPlan], evaluation: Shown[Evaluation]
+) -> None:
+    """Refuse settings that leave nothing to show: a version that nobody knows, a seed out of range.
+
+    Raises:
+        UsageError: what is wrong with the order.
+    """
+    others = (hosts, evaluation)
+    if isinstance(order, NotShown) and all(isinstance(part, NotShown) for part in others):
+        raise UsageError(order.reason)
 
 
 def _layout(resolved: Resolved) -> Layout:

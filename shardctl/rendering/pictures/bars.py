@@ -69,13 +69,14 @@ def bars(
     expected: float | None = None,
     left: float = 0,
     right: float = WIDTH,
+    most_names: float = _MOST_NAMES,
 ) -> Drawn:
     """Return bars below each other, each with its name before it and its text behind it.
 
     full: the value of the longest bar there is room for, else the greatest one. expected: a value
-    at which a dashed line stands.
+    at which a dashed line stands. most_names: the part of the width that names take at most.
     """
-    names = [shortened(row.name, (right - left) * _MOST_NAMES) for row in rows]
+    names = [shortened(row.name, (right - left) * most_names) for row in rows]
     texts = [shortened(row.text, (right - left) * 0.3) for row in rows]
     start = left + max(map(text_width, names), default=0) + GAP
     end = right - max(map(text_width, texts), default=0) - GAP

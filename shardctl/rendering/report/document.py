@@ -40,7 +40,7 @@ def report_document(report: Report) -> Document:
         "num_examples": report.num_examples,
         "num_hosts": report.num_hosts,
         "num_devices": report.num_devices,
-        "predictable": report.is_open is None,
+        "predictable": _is_predictable(report),
         "open": None if report.is_open is None else as_options(report.is_open),
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],
@@ -58,6 +58,13 @@ def report_document(report: Report) -> Document:
         if report.loaders is None
         else part_document(report.loaders, loaders_document),
     }
+
+
+def _is_predictable(report: Report) -> bool | None:
+    """Return whether the order is known, None where the pipeline has none."""
+    if report.is_open is not None:
+        return False
+    return None if isinstance(report.order, NotShown) else True
 
 
 def origins_of(report: Report) -> SettingOrigins:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from shardctl.errors import MissingDependencyError
+from shardctl.rendering.pictures.formats.png import png_file
 from shardctl.rendering.pictures.palette import LIGHT
 from shardctl.rendering.pictures.picture import Band, Box, Cells, Label, Line, Mark, one_sheet
-from shardctl.rendering.pictures.png import png_file
 from tests.rendering.pictures.drawn import HOSTILE, picture
 
 
