@@ -44,6 +44,7 @@ On many hosts
 
 To look at
     report(DATASET, SPEC, SETTINGS, ..)    pictures and figures of one pipeline; to_html() is a page
+    compare_reports(A, B)                  two side by side: where they part, how each is shuffled
 
 Whether it is right
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan, read_snapshot
+    from shardctl.api.compare_reports import compare_reports
     from shardctl.api.diff import diff
     from shardctl.api.list_datasets import list_datasets
     from shardctl.core.dataset.dataset import Dataset, Split
@@ -123,6 +125,7 @@ if TYPE_CHECKING:
     from shardctl.planning.quality.loaders.way_to_read import WayToRead
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
+    from shardctl.planning.report.compare import ReportComparison
     from shardctl.planning.report.report import Report, report
     from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
@@ -190,6 +193,7 @@ __all__ = [
     "Query",
     "ReadSettings",
     "Report",
+    "ReportComparison",
     "ResumePlan",
     "Rule",
     "Score",
@@ -211,6 +215,7 @@ __all__ = [
     "beam_runner",
     "check_index",
     "compare_loaders",
+    "compare_reports",
     "diff",
     "evaluate",
     "hosts",
@@ -279,6 +284,7 @@ _HOMES = {
     "Query": "planning.locate",
     "ReadSettings": "core.settings.read_settings",
     "Report": "planning.report.report",
+    "ReportComparison": "planning.report.compare",
     "ResumePlan": "core.resume.resume_plan",
     "Rule": "planning.lint.rule",
     "Score": "planning.quality.score",
@@ -297,6 +303,7 @@ _HOMES = {
     "beam_runner": "readers.index.beam.beam_runner",
     "check_index": "readers.index.check",
     "compare_loaders": "planning.quality.loaders.compare",
+    "compare_reports": "api.compare_reports",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
@@ -334,6 +341,8 @@ PROVIDERS.update(
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
     ref_from_anywhere="readers.reference:ref_from_anywhere",
+    comparison_body="rendering.report.compared.page:comparison_body",
+    comparison_page="rendering.report.compared.page:comparison_page",
     report_body="rendering.report.page:report_body",
     report_page="rendering.report.page:report_page",
     to_pandas="api.tables:to_pandas",

@@ -480,6 +480,27 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "compare_loaders": [_planned(shardctl.compare_loaders)],
+    "compare_reports": [
+        Call(
+            lambda world: shardctl.compare_reports,
+            lambda world: {
+                "a": world.pinned(),
+                "b": world.pinned(block=2),
+                "hosts": 3,
+                "devices": 2,
+                "evaluated": "train",
+            },
+        ),
+        Call(
+            lambda world: shardctl.compare_reports,
+            lambda world: {
+                "a": world.pinned(),
+                "b": world.settings_file,
+                "dataset": world.dataset,
+                "spec": "train",
+            },
+        ),
+    ],
     "diff": [
         Call(
             lambda world: shardctl.diff,

@@ -26,12 +26,13 @@ from shardctl.planning.order import plan_order
 from shardctl.planning.pinned.pinned_sources import ref_as_pinned, spec_as_pinned
 from shardctl.planning.report.compare import ReportComparison, compare_sides
 from shardctl.planning.report.compared_side import Side
+from shardctl.planning.report.report import Report
 from shardctl.planning.snapshot import TakenSnapshot
 from shardctl.readers.project_file import Project, read_project
 from shardctl.readers.reference import Fallback, choose_dataset
 from shardctl.rendering.text.config_faults import located
 
-_Values = Snapshot | TakenSnapshot | PinnedOrder
+_Values = Snapshot | TakenSnapshot | PinnedOrder | Report
 
 
 def _comparable(given: object) -> object | None:
@@ -40,8 +41,8 @@ def _comparable(given: object) -> object | None:
 
 _KIND = made_kind(
     _comparable,
-    needed="the path of a snapshot or of a settings file, or what snapshot returns,",
-    several="snapshots and settings files",
+    needed="the path of a snapshot or of a settings file, or what snapshot or report returns,",
+    several="snapshots, settings files and reports",
 )
 ComparedReport = Annotated[_Values | str | os.PathLike[str], _KIND]
 
@@ -63,8 +64,8 @@ def compare_reports(
     A snapshot counts as it was pinned, and its dataset need not be there.
 
     Args:
-        a: a snapshot or a settings file (shardctl.yaml): its path, or what `snapshot` or
-            `read_snapshot` returned. It is the expected one.
+        a: a snapshot or a settings file (shardctl.yaml): its path, or what `snapshot`,
+            `read_snapshot` or `report` returned. It is the expected one.
         b: another one.
         dataset: what settings files read, in place of what they name; paths in a file are relative
             to it.
@@ -129,10 +130,11 @@ def _settings_of(project: Project) -> ReadSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class OpenedReport:
-    """What a side of a comparison holds: a snapshot, or the project that a file is."""
+    """What a side of a comparison holds: a snapshot, a report, or the project that a file is."""
 
     label: str
     pinned: PinnedOrder | None = None
+    report: Report | None = None
     project: Project | None = None
     folder: Path = Path()
 
@@ -170,6 +172,8 @@ def opened_report(given: Any, name: str) -> OpenedReport:
     """
     if isinstance(given, PinnedOrder):
         return OpenedReport(label=given.label, pinned=given)
+    if isinstance(given, Report):
+        return OpenedReport(label=name, report=given)
     if isinstance(given, TakenSnapshot):
         pinned = PinnedOrder(snapshot=given.snapshot, label=name, live=given.live)
         return OpenedReport(label=name, pinned=pinned)
@@ -199,7 +203,7 @@ SettingsOf = Callable[[Project], ReadSettings]
 
 
 def sides_of(
-    given: Sequence[OpenedReport],
+    opened: Sequence[OpenedReport],
     *,
     spec: str | None,
     dataset_of: DatasetOf,
@@ -213,7 +217,18 @@ def sides_of(
         ShardctlError: a dataset or settings at fault, with the file, and the line if it is known.
     """
     sides = []
-    for one, other in (given, given[::-1]):
+    for one, other in (opened, opened[::-1]):
+        if one.report is not None:
+            given = one.report.question
+            sides.append(
+                Side(
+                    label=one.label,
+                    dataset=given.dataset,
+                    spec=given.spec,
+                    settings=given.settings,
+                )
+            )
+            continue
         if one.project is None:
             sides.append(Side(label=one.label, pinned=one.pinned))
             continue

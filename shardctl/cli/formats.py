@@ -219,8 +219,10 @@ def picture_formats(name: str) -> dict[str, Renderer]:
         return _function(module)(_function(name)(*answer))
 
     return {
-        "svg": lambda answer, *_: _inert_lines(written("rendering.pictures.svg:svg_file", answer)),
-        "png": lambda answer, *_: written("rendering.pictures.png:png_file", answer),
+        "svg": lambda answer, *_: _inert_lines(
+            written("rendering.pictures.formats.svg:svg_file", answer)
+        ),
+        "png": lambda answer, *_: written("rendering.pictures.formats.png:png_file", answer),
     }
 
 

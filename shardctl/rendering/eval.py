@@ -13,6 +13,7 @@ from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
 from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation
 from shardctl.planning.eval.loaders import LoaderEvaluation
+from shardctl.rendering.terminal.steps import step_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.step_rows import WAYS
@@ -38,6 +39,9 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
     yield from table_pieces(columns, rows, screen, keep=_ROWS)
     yield "\n"
+    if screen.pictures:
+        yield from step_lines(evaluation, screen)
+        yield "\n"
     yield table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:

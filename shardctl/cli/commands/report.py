@@ -2,7 +2,7 @@
 """`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -14,7 +14,9 @@ from shardctl.cli.options.lint import UsageOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.options.typed import typed_again
 from shardctl.cli.output import warn
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
@@ -51,7 +53,18 @@ class ReportUsage(UsageOptions):
     ] = None
 
 
+_ABOUT_THIS_RUN = ("--format", "--output", "--color")
+_COMPARED = Formats(
+    renderers={
+        "html": as_text("rendering.report.compared.page:comparison_page"),
+        "json": as_json("rendering.report.compared.document:comparison_document"),
+        "yaml": as_yaml("rendering.report.compared.document:comparison_document"),
+    }
+)
+
+
 def report(
+    ctx: typer.Context,
     source: DatasetOptions,
     reading: OrderOptions,
     using: ReportUsage,
@@ -63,6 +76,15 @@ def report(
     loaders: Annotated[
         bool, typer.Option("--loaders/--no-loaders", help="Compare all loaders, too [default: no].")
     ] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare",
+            metavar="A B",
+            help="Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and "
+            "the options of datasets and settings go over settings files.",
+        ),
+    ] = None,
 ) -> None:
     """Write one page that shows how a pipeline reads: pictures, figures, findings.
 
@@ -76,10 +98,17 @@ def report(
       shardctl report --shuffle-files --buffer 10000 --hosts 64 --batch 256 -o report.html
       # The same figures for programs
       shardctl report --shuffle-files --buffer 10000 -d mnist -f json
+      # Where do two pipelines part, and which is shuffled better?
+      shardctl report --compare order.yaml shardctl.yaml -o compared.html
     """
     from shardctl.planning.report.question import ReportQuestion
     from shardctl.planning.report.report import report_of
 
+    if compare is not None:
+        if loaders:
+            raise UsageError("--loaders is about one pipeline; leave it out, or --compare")
+        _compare(ctx, compare, source, reading, using, out, spec=spec, devices=num_devices or 1)
+        return
     project = project_here(source, reading, using)
     resolved = reading.resolved(project)
     arguments = using.arguments(project)
@@ -100,6 +129,34 @@ def report(
     )
     warn(made.warnings)
     FORMATS.write(out, made)
+
+
+def _compare(
+    ctx: typer.Context,
+    files: tuple[str, str],
+    source: DatasetOptions,
+    reading: OrderOptions,
+    using: ReportUsage,
+    out: OutputOptions,
+    *,
+    spec: str | None,
+    devices: int,
+) -> None:
+    from shardctl.cli.options.compared import compared_sides, refuse_lint_options
+    from shardctl.planning.report.compare import compare_sides
+
+    refuse_lint_options(using)
+    made = compare_sides(
+        *compared_sides(files, source, reading, spec),
+        hosts=using.num_hosts,
+        devices=devices,
+        evaluated=using.evaluated[0] if using.evaluated else None,
+    )
+    warn(made.warnings)
+    again = typed_again(
+        ctx, [] if spec is None else [spec], "-o", "report.html", leaving_out=_ABOUT_THIS_RUN
+    )
+    _COMPARED.write(out, replace(made, again=again))
 
 
 def _file_order_list(project: "Project", reading: OrderOptions) -> str | None:

@@ -3,7 +3,16 @@
 
 from typing import Annotated, Any
 
-from shardctl.cli.formats import Formats, OutputOptions, as_code, as_csv, as_table, as_text
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    PictureOption,
+    as_code,
+    as_csv,
+    as_table,
+    as_text,
+    picture_formats,
+)
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
@@ -23,6 +32,7 @@ FORMATS = Formats(
         "jsonl": as_text("rendering.simulate:json_lines"),
         "npy": as_text("rendering.simulate:array_file"),
         "python": as_code("rendering.python.pipeline:simulate_python"),
+        **picture_formats("rendering.pictures.simulate:simulate_pictures"),
     }
 )
 
@@ -36,6 +46,7 @@ def simulate(
         Any, number_option("--skip", "Begin after N examples of the whole order.", minimum=0)
     ] = 0,
     take: Annotated[Any, number_option("--take", "Show N examples, -1 for all.", minimum=-1)] = 20,
+    picture: PictureOption = None,
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 
@@ -45,6 +56,9 @@ def simulate(
       shardctl simulate -d imagenet2012
       # The whole order behind a shuffle buffer, as an array
       shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
+      # Which slot reads which shard, as strips; as a picture to paste in a pull request
+      shardctl simulate --cycle 4 --take 256 --picture -d imagenet2012
+      shardctl simulate --cycle 4 --take 256 -d imagenet2012 -o order.svg
       # The tfds_ids of the second batch of host 0 of 4
       shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
     """
@@ -62,7 +76,8 @@ def simulate(
         take=None if take == -1 else take,
     )
     warn(simulation.warnings)
-    chunks = FORMATS.render(out, simulation)
+    # The table shows blocks by itself: a picture is for those who ask for it.
+    chunks = FORMATS.render(out, simulation, picture=picture is True)
     if not to_file and out.format in _LINES:
         chunks = exact_lines(chunks)
     num_bytes = None

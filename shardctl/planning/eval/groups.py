@@ -87,7 +87,8 @@ def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) ->
     """Return the group of each host, int64[num_hosts], counted from 0."""
     if evaluation.num_hosts <= most:
         return np.arange(evaluation.num_hosts)
-    steps = columns[evaluation.remainder]
+    # Padding makes all alike: how many batches they have is what tells them apart.
+    steps = columns["drop" if evaluation.remainder == "drop" else "ragged"]
     for alike in (
         [columns["num_examples"], columns["full"], columns["partial"]],
         [columns["full"], columns["partial"]],
@@ -96,7 +97,7 @@ def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) ->
         labels = _alike(alike)
         if int(labels.max()) < most:
             return labels
-    # Labels are ranks of steps now.
+    # These are the ranks of steps.
     others = int(labels.max())
     ranges: Int64s = np.where(labels == 0, 0, 1 + (labels - 1) * (most - 1) // others)
     return ranges

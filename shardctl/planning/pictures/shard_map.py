@@ -87,23 +87,48 @@ def shard_map(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Measured:
-    """The number of the shard at positions, int64[columns] of int64[k]; shards by number.
+    """What is measured: the number of the shard at positions, int64[columns] of int64[k].
 
-    A code of an example of each, and the part of each in the whole.
+    With `begins` (int64[shards]) the codes at positions instead, and the first code of each shard.
+    `codes` are of an example of each shard (int64[shards]), `parts` how much of the whole it is.
     """
 
-    shards: list[Int64s]
+    columns: list[Int64s]
+    begins: Int64s | None
     codes: Int64s
     parts: Floats
     sampled: Sampled | None
 
+    def counts(self, firsts: Int64s) -> Int64s:
+        """Return how many are of groups that begin with these shards, int64[rows, columns]."""
+        if self.begins is None:
+            groups = _groups(firsts, len(self.codes))
+            rows = [groups[here] for here in self.columns]
+        else:
+            begins = self.begins[firsts]
+            rows = [np.searchsorted(begins, here, side="right") - 1 for here in self.columns]
+        counts = np.zeros((len(firsts), len(rows)), np.int64)
+        for column, of_column in enumerate(rows):
+            counts[:, column] = np.bincount(of_column, minlength=len(firsts))
+        return counts
+
+
+def _groups(firsts: Int64s, num_shards: int) -> Int64s:
+    """Return the group of each shard, int64[num_shards], of groups that begin with these."""
+    return np.repeat(np.arange(len(firsts)), np.diff(firsts, append=num_shards))
+
 
 def _whole(order: Order, sample: OrderSample, bounds: Sequence[tuple[int, int]]) -> _Measured:
     sizes, shards = sample.shard_sizes, sample.shards[0]
+    # Of what a pipeline repeats before it shuffles, a shard may come in the second epoch alone.
+    seen = np.flatnonzero(sizes)
+    if len(seen) < len(sizes):
+        shards, sizes = np.searchsorted(seen, shards), sizes[seen]
     codes = np.empty(len(sizes), np.int64)
     codes[shards] = sample.codes[0]
     return _Measured(
-        shards=[shards[start:stop] for start, stop in bounds],
+        columns=[shards[start:stop] for start, stop in bounds],
+        begins=None,
         codes=codes,
         parts=sizes / max(sample.num_positions, 1),
         sampled=None,
@@ -116,9 +141,11 @@ def _looked_up(order: Order, bounds: Sequence[tuple[int, int]]) -> _Measured:
     positions = np.concatenate([_one_in_each_part(*bound, each, generator) for bound in bounds])
     storage = StorageOrder([order.reads_of_epoch], order.codes)
     codes = codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
+    begins = storage.first_codes
     return _Measured(
-        shards=np.split(storage.of(codes)[1], len(bounds)),
-        codes=storage.first_codes,
+        columns=np.split(codes, len(bounds)),
+        begins=begins,
+        codes=begins,
         parts=storage.read_sizes / storage.num_read,
         sampled=Sampled(
             num_examples=len(codes),
@@ -142,12 +169,7 @@ def _grouped(
 ) -> ShardMap:
     splits, shards, _ = order.codes.places(found.codes)
     firsts = _first_of_groups(splits, most)
-    group = np.zeros(len(splits), np.int64)
-    group[firsts[1:]] = 1
-    group = np.cumsum(group)
-    counts = np.zeros((len(firsts), len(bounds)), np.int64)
-    for column, here in enumerate(found.shards):
-        counts[:, column] = np.bincount(group[here], minlength=len(firsts))
+    counts = found.counts(firsts)
     lasts = np.append(firsts[1:], len(splits))[: len(firsts)] - 1
     ends = list(zip(firsts.tolist(), lasts.tolist(), strict=True))
     return ShardMap(
@@ -159,7 +181,9 @@ def _grouped(
         ),
         columns=bounds,
         measured=counts.sum(axis=0),
-        expected=np.bincount(group, found.parts, minlength=len(firsts)).astype(np.float64),
+        expected=np.bincount(_groups(firsts, len(splits)), found.parts, len(firsts)).astype(
+            np.float64
+        ),
         num_shards=len(splits),
         num_positions=epoch_length(order),
         sampled=found.sampled,

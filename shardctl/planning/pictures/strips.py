@@ -58,13 +58,13 @@ class Strips:
 class Blocks:
     """Positions in a row: their splits, shards and slots, int64[n], and where a visit ends.
 
-    `slots` is None where the order has no blocks. `breaks` (bool[n - 1]) is whether the next
-    position is of another visit.
+    A slot is -1 where the order has no blocks. `breaks` (bool[n - 1]) is whether the next position
+    is of another visit.
     """
 
     splits: Int64s
     shards: Int64s
-    slots: Int64s | None
+    slots: Int64s
     breaks: Bools
 
 
@@ -73,9 +73,9 @@ def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
     splits, shards, indices = order.codes.places(codes)
     if not order.has_blocks:
         breaks = (np.diff(splits) != 0) | (np.diff(shards) != 0)
-        return Blocks(splits=splits, shards=shards, slots=None, breaks=breaks)
+        return Blocks(splits=splits, shards=shards, slots=np.full(len(codes), -1), breaks=breaks)
     slots, offsets = order.blocks_at(positions)
-    breaks = np.diff(indices) < 0
+    breaks = np.diff(indices) <= 0  # a file that is read twice begins anew
     for numbers in (splits, shards, slots, offsets // order.settings.block):
         breaks |= np.diff(numbers) != 0
     return Blocks(splits=splits, shards=shards, slots=slots, breaks=breaks)
@@ -130,7 +130,7 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
     columns = (
         positions[firsts],
         epochs[firsts],
-        firsts if blocks.slots is None else blocks.slots[firsts],
+        blocks.slots[firsts],
         blocks.splits[firsts],
         blocks.shards[firsts],
         ids[firsts],
@@ -142,7 +142,7 @@ def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
         Visit(
             position=position,
             epoch=epoch,
-            slot=None if blocks.slots is None else slot,
+            slot=None if slot < 0 else slot,
             split=names[split],
             shard=shard,
             first_id=first_id,

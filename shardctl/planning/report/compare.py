@@ -7,6 +7,7 @@ from functools import cached_property
 
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Watch
+from shardctl.core.provided import provided
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes
@@ -59,7 +60,9 @@ class ReportComparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What surprises about each, by its label."""
-        return tuple(phrase("{}: {}", one.label, text) for one in self.sides for text in one.warnings)
+        return tuple(
+            phrase("{}: {}", side.label, text) for side in self.sides for text in side.warnings
+        )
 
     @property
     def equal(self) -> bool | None:
@@ -84,6 +87,14 @@ class ReportComparison:
     def neighbours(self) -> tuple[NamedPosition, ...]:
         """What both hand out around the first difference; none where there is none."""
         return () if isinstance(self.diff, NotShown) else neighbours(self.diff)
+
+    def to_html(self) -> str:
+        """Return the two side by side as one page that needs nothing else."""
+        return "".join(provided("comparison_page")(self))
+
+    def _repr_html_(self) -> str:
+        html: str = provided("comparison_body")(self)
+        return html
 
     def __repr__(self) -> str:
         said = {None: "not to be compared", True: "equal", False: "they part"}

@@ -116,7 +116,7 @@ def _tfds_ids(side: PinnedOrder, start: int, stop: int) -> Sequence[str | None]:
     """
     nothing: list[str | None] = [None] * (stop - start)
     live = side.rebuilt
-    if live is None or (side.live is None and side.snapshot.head.folders):
+    if live is None or _folders_are_open(side):
         return nothing
     end = min(stop, live.order.num_examples)
     try:
@@ -124,3 +124,10 @@ def _tfds_ids(side: PinnedOrder, start: int, stop: int) -> Sequence[str | None]:
     except ShardctlError:  # nothing says how the files are named
         return nothing
     return [*found, *nothing[len(found) :]]
+
+
+def _folders_are_open(side: PinnedOrder) -> bool:
+    """Whether files lie in several folders, or may, and only a snapshot says in which."""
+    kept = side.snapshot
+    several = any(pinned.split and len(pinned.split.files) > 1 for pinned in kept.splits)
+    return side.live is None and (bool(kept.head.folders) or several)

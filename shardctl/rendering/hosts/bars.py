@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
 from shardctl.planning.pictures.buckets import Bucket, buckets
+from shardctl.rendering.hosts.figures import (
+    Spread,
+    figures,
+    group_name,
+    refused_numbers,
+    spread_of,
+    sweep_groups,
+)
 from shardctl.rendering.hosts.loads import Quantity, quantities, told
 from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside, num_rows
 from shardctl.rendering.text.quantities import numbered
@@ -16,6 +23,7 @@ from shardctl.rendering.text.tables import Screen, paragraph
 _WHAT_TO_SEE = (
     "To see: bars of one length are hosts in step; the others wait for the host with the longest."
 )
+_OVER_ONE = "To see: bars show what is over 1, so the shortest are best."
 _NOTHING = "To see: nothing, for there are no examples."
 _OF_GROUPS = " Of a group of hosts the full part is the least, the shaded part the most."
 
@@ -103,57 +111,35 @@ def _bar(quantity: Quantity, group: Bucket, num_idle: int) -> Bar:
 
 def sweep_bars(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a bar for each number of hosts, or group of them: what is over 1 of its figures."""
-    rows = plan.comparisons
-    if not rows[0].num_examples:
+    if not plan.comparisons[0].num_examples:
         yield paragraph(_NOTHING, beside(screen))
         return
-    shown = buckets(range(len(rows)), num_rows(len(rows)))
-    groups = [rows[bucket.first : bucket.last + 1] for bucket in shown]
-    labels = [
-        numbered(min(one.num_hosts for one in group), max(one.num_hosts for one in group))
-        for group in groups
+    groups = sweep_groups(plan, num_rows(len(plan.comparisons)))
+    shown = [
+        (index, figure)
+        for index, strategy in enumerate(plan.comparisons[0].strategies)
+        for figure in figures(strategy.name)
     ]
-    series = []
-    meanings = []
-    for index, strategy in enumerate(rows[0].strategies):
-        for heading, meaning, figure in _figures(strategy.name):
-            meanings.append(f"{heading}: {meaning}")
-            bars = [_over_one([one.strategies[index] for one in group], figure) for group in groups]
-            series.append(Series(heading=heading, bars=bars))
-    told_below = "; ".join(meanings)
-    yield paragraph(
-        f"To see: bars show what is over 1, so the shortest are best. {told_below}.", beside(screen)
-    )
+    meanings = "; ".join(f"{figure.heading}: {figure.meaning}" for _, figure in shown)
+    yield paragraph(f"{_OVER_ONE} {meanings}.", beside(screen))
     yield "\n"
-    yield from bar_lines("hosts", labels, series, screen)
+    series = [
+        Series(
+            heading=figure.heading,
+            bars=[_over_one(spread_of(group, index, figure)) for group in groups],
+        )
+        for index, figure in shown
+    ]
+    yield from bar_lines("hosts", list(map(group_name, groups)), series, screen)
+    for remark in refused_numbers(plan):
+        yield paragraph(remark, beside(screen), style="warning")
 
 
-_Figure = tuple[str, str, Callable[[Strategy], float | None]]
-
-
-def _figures(name: str) -> Iterator[_Figure]:
-    """Yield heading, meaning and value of what tells how a strategy does with a number of hosts."""
-    mode = HOST_MODES.get(name)
-    if mode is None or not (mode.whole_files or mode.reads_all):
-        yield f"{name} read", "times the data is read", lambda one: one.read_amplification
-    if mode is None or mode.whole_files:
-        meaning = "examples of the busiest host / mean"
-        yield f"{name} imbalance", meaning, lambda one: one.imbalance
-
-
-def _over_one(group: Sequence[Strategy], figure: Callable[[Strategy], float | None]) -> Bar:
-    values = [figure(strategy) or 0.0 for strategy in group]
-    least, most = min(values), max(values)
-    first, last = f"{least:,.3f}", f"{most:,.3f}"
-    num_refused = sum(strategy.refusal is not None for strategy in group)
-    mark = "refused" if num_refused == len(group) else f"{num_refused:,} refused"
-    fewest, largest = (pick(one.idle_hosts for one in group) for pick in (min, max))
-    marks = [f"{numbered(fewest, largest)} idle"] if largest else []
-    marks += [mark] if num_refused else []
+def _over_one(spread: Spread) -> Bar:
     return Bar(
-        least=max(least - 1, 0.0),
-        most=max(most - 1, 0.0),
-        text=first if first == last else f"{first}–{last}",
-        mark=", ".join(marks),
-        look="warning" if marks else "",
+        least=spread.least,
+        most=spread.most,
+        text=spread.text,
+        mark=spread.words,
+        look="warning" if spread.words else "",
     )

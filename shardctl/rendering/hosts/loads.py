@@ -10,6 +10,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.text import counted
+from shardctl.planning.hosts.hosts import Comparison
 from shardctl.planning.hosts.strategy import Strategy
 from shardctl.rendering.text.quantities import (
     bytes_between,
@@ -21,6 +22,7 @@ from shardctl.rendering.text.quantities import (
 
 OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 FROM_DISK = "examples from disk"
+_ONE = {"examples": "example", FROM_DISK: "example from disk", "batches": "batch"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -64,7 +66,9 @@ class Quantity:
         >>> Quantity(name="batches", values=np.array([3])).with_noun(3)
         '3 batches'
         """
-        return human_bytes(value) if self.name == "bytes" else f"{value:,} {self.name}"
+        if self.name == "bytes":
+            return human_bytes(value)
+        return counted(value, _ONE.get(self.name, self.name), self.name)
 
     def between(self, least: int, most: int) -> str:
         """Return a range of values, or the one that all have.
@@ -105,12 +109,28 @@ def told(strategy: Strategy) -> Iterator[str]:
             most.setdefault(quantity.straggler, []).append(quantity)
     for host, about in most.items():
         as_late = np.logical_and.reduce([one.values == one.values.max() for one in about])
-        figures = ", ".join(one.of_straggler for one in about)
+        figures = ", ".join(one.of_straggler for one in about).replace("%)", "% over the mean)", 1)
         who = subject("host", np.flatnonzero(as_late), "has", "have")
         yield f"{who} the most: {figures}{_of_files(columns, host, about)}"
+    batches = strategy.num_batches
+    if batches is not None and batches.min != batches.max and strategy.refusal is None:
+        yield (
+            f"hosts make {batches.min:,} to {batches.max:,} batches: a collective hangs at step "
+            f"{batches.min:,}"
+        )
     if strategy.idle_hosts:
         idle = np.flatnonzero(columns.num_examples == 0)
         yield f"{subject('host', idle, 'is', 'are')} idle: no examples"
+
+
+def told_of_padding(comparison: Comparison) -> Iterator[str]:
+    """Yield how many examples a loader hands out again, and how many no host gets."""
+    if comparison.num_repeated:
+        is_or_are = "is" if comparison.num_repeated == 1 else "are"
+        yield f"{counted(comparison.num_repeated, 'example')} {is_or_are} handed out again"
+    if comparison.num_left_out:
+        is_or_are = "is" if comparison.num_left_out == 1 else "are"
+        yield f"{counted(comparison.num_left_out, 'example')} {is_or_are} handed out by no host"
 
 
 def _of_files(columns: HostReads, host: int, about: list[Quantity]) -> str:

@@ -23,6 +23,7 @@ from shardctl.rendering.text.quantities import short_count
 GAP = 6.0  # between a mark and its label
 LINE_HEIGHT = 18.0
 _TICK = 4.0  # length of a mark at an axis
+_LABEL = TEXT + 2  # from there to the baseline of the labels below it
 _MOST_NAMES = 0.4  # of the width
 
 
@@ -182,9 +183,9 @@ def _below(
             marks.append(Line(points=((x, y), (x, top)), role="grid"))
         marks.append(Line(points=((x, y), (x, y + _TICK)), role="axis"))
         marks.append(
-            Label(x=label_x, y=y + _TICK + TEXT, text=ticks[at].text, anchor=anchor, quiet=True)
+            Label(x=label_x, y=y + _TICK + _LABEL, text=ticks[at].text, anchor=anchor, quiet=True)
         )
-    bottom = y + _TICK + (LINE_HEIGHT if ticks else 0)
+    bottom = y + _TICK + (LINE_HEIGHT + 2 if ticks else TEXT / 2)
     if axis.title:
         title = shortened(axis.title, right - left)
         marks.append(Label(x=right, y=bottom + TEXT - 1, text=title, anchor="end", quiet=True))

@@ -18,6 +18,7 @@ from shardctl.rendering.pictures.picture import (
     NUM_LEVELS,
     TEXT,
     WIDTH,
+    Band,
     Box,
     Cells,
     Label,
@@ -68,13 +69,14 @@ def bars(
     expected: float | None = None,
     left: float = 0,
     right: float = WIDTH,
+    most_names: float = _MOST_NAMES,
 ) -> Drawn:
     """Return bars below each other, each with its name before it and its text behind it.
 
     full: the value of the longest bar there is room for, else the greatest one. expected: a value
-    at which a dashed line stands.
+    at which a dashed line stands. most_names: the part of the width that names take at most.
     """
-    names = [shortened(row.name, (right - left) * _MOST_NAMES) for row in rows]
+    names = [shortened(row.name, (right - left) * most_names) for row in rows]
     texts = [shortened(row.text, (right - left) * 0.3) for row in rows]
     start = left + max(map(text_width, names), default=0) + GAP
     end = right - max(map(text_width, texts), default=0) - GAP
@@ -127,13 +129,14 @@ def columns(on: Plane, rows: Sequence[Bar]) -> tuple[Mark, ...]:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Key:
-    """What a colour or a kind of line means."""
+    """What a colour means, of bars or, where it is set, of a line or a band."""
 
     text: str
     role: Role = "data"
     slot: int = 0
     line: bool = False
     dashed: bool = False
+    band: bool = False
 
 
 def legend(keys: Sequence[Key], *, top: float = 0, left: float = 0, right: float = WIDTH) -> Drawn:
@@ -148,6 +151,10 @@ def legend(keys: Sequence[Key], *, top: float = 0, left: float = 0, right: float
         if key.line:
             points = ((x, y + TEXT * 0.6), (x + _SWATCH, y + TEXT * 0.6))
             marks.append(Line(points=points, role=key.role, dashed=key.dashed))
+        elif key.band:
+            stop, bottom = x + _SWATCH, y + TEXT - 1
+            corners = ((x, y + 2), (stop, y + 2), (stop, bottom), (x, bottom))
+            marks.append(Band(points=corners, role=key.role))
         else:
             marks.append(
                 Box(x=x, y=y + 2, width=_SWATCH, height=TEXT - 3, role=key.role, slot=key.slot)

@@ -36,7 +36,11 @@ _WORST: tuple[BlockState, ...] = ("moved", "one has ended", "same")
 
 
 def parting_picture(
-    runs: Sequence[BlockRun], first: OrderDifference | None, *, longer: str | None = None
+    runs: Sequence[BlockRun],
+    first: OrderDifference | None,
+    *,
+    longer: str | None = None,
+    things: str = "examples",
 ) -> Picture:
     """Return a strip over all positions, which says block by block whether two orders agree.
 
@@ -45,7 +49,7 @@ def parting_picture(
     """
     positions = runs[-1].stop
     shown, size = _drawn(runs)
-    words = _words(longer)
+    words = _words(longer, things)
     states = [state for state in _LOOKS if any(run.state == state for run in shown)]
     keys = legend([Key(text=words[state], role=_LOOKS[state][1]) for state in states])
     x = Axis(first=0, last=positions, title="position", whole=True)
@@ -69,9 +73,9 @@ def parting_picture(
     return Picture(
         name="where-they-part",
         title="Where the two orders part",
-        caption="Low blocks hold the same examples at the same positions in A and in B; in a high "
-        "one at least one position has another example.",
-        alternative=_parting_in_words(runs, first, words),
+        caption=f"Low blocks hold the same {things} at the same positions in A and in B; in a high "
+        "one at least one position has another.",
+        alternative=_parting_in_words(runs, first, words, things),
         height=on.bottom,
         marks=tuple(marks),
         numbers=Numbers(
@@ -85,10 +89,10 @@ def parting_picture(
     )
 
 
-def _words(longer: str | None) -> dict[BlockState, str]:
+def _words(longer: str | None, things: str) -> dict[BlockState, str]:
     return {
-        "same": "the same (low)",
-        "moved": "other examples (high)",
+        "same": f"the same {things} (low)",
+        "moved": f"other {things} (high)",
         "one has ended": f"only {longer or 'one'} goes on (middle)",
     }
 
@@ -141,11 +145,14 @@ def _span(run: BlockRun) -> str:
 
 
 def _parting_in_words(
-    runs: Sequence[BlockRun], first: OrderDifference | None, words: dict[BlockState, str]
+    runs: Sequence[BlockRun],
+    first: OrderDifference | None,
+    words: dict[BlockState, str],
+    things: str,
 ) -> str:
     positions = runs[-1].stop
     if first is None:
-        return f"All {counted(positions, 'position')} hold the same in both."
+        return f"All {counted(positions, 'position')} hold the same {things} in both."
     shares = dict.fromkeys(_LOOKS, 0)
     for run in runs:
         shares[run.state] += run.stop - run.start

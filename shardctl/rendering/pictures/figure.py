@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from shardctl.rendering.pictures.formats.svg import escaped, svg_element
 from shardctl.rendering.pictures.picture import Numbers, Picture
-from shardctl.rendering.pictures.svg import escaped, svg_element
 
 
 def figure(picture: Picture, ids: str | None = None) -> str:

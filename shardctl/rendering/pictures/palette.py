@@ -43,11 +43,11 @@ LIGHT = Palette(
     quiet="#57606a",
     roles={
         "data": "#1f5fa8",
-        "other": "#b35900",
+        "other": "#c26a00",
         "uniform": "#6e7781",
-        "alarm": "#c0202a",
-        "padding": "#848d97",
-        "axis": "#848d97",
+        "alarm": "#a8071a",
+        "padding": "#8b949e",
+        "axis": "#8b949e",
         "grid": "#e3e7eb",
     },
     slots=(
@@ -66,10 +66,10 @@ DARK = Palette(
     text="#e8eaed",
     quiet="#a9b1ba",
     roles={
-        "data": "#7db4f0",
-        "other": "#f0a35c",
-        "uniform": "#9aa4ae",
-        "alarm": "#ff7b72",
+        "data": "#79b2f2",
+        "other": "#f5bd7a",
+        "uniform": "#b4bcc5",
+        "alarm": "#f85149",
         "padding": "#7d8690",
         "axis": "#7d8690",
         "grid": "#32373d",
@@ -107,7 +107,7 @@ def _shapes(scope: str, classes: Set[str] | None) -> Iterator[str]:
     rules = {
         "bold": "font-weight:bold",
         "dashed": f"stroke-dasharray:{DASHES[0]} {DASHES[1]}",
-        "cells": "shape-rendering:crispEdges",
+        "cells": "fill:none;shape-rendering:crispEdges",
         "spot": "fill-opacity:0",
     }
     for role in LIGHT.roles:
@@ -123,9 +123,9 @@ def _colors(palette: Palette, scope: str, classes: Set[str] | None) -> Iterator[
         rules |= {role: color, f"{role}-band": color}
     rules |= {f"slot{number}": color for number, color in enumerate(palette.slots)}
     rules |= {f"on{number}": color for number, color in enumerate(palette.on_slots)}
-    rules |= {f"level{number}": color for number, color in enumerate(palette.levels)}
     yield from _written({name: f"fill:{color}" for name, color in rules.items()}, scope, classes)
     lines = {f"{role}-line": f"stroke:{color}" for role, color in palette.roles.items()}
+    lines |= {f"level{number}": f"stroke:{color}" for number, color in enumerate(palette.levels)}
     yield from _written(lines, scope, classes)
 
 

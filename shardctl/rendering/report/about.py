@@ -9,6 +9,7 @@ from shardctl.planning.report.report import Report
 from shardctl.rendering.report.elements import (
     Section,
     code,
+    command,
     facts,
     first_upper,
     items,
@@ -31,7 +32,7 @@ def _body(report: Report) -> Iterator[str]:
         yield "<h3>Worth knowing</h3>\n"
         yield items(first_upper(sentence(warning)) for warning in report.warnings)
     yield "<h3>Make it again</h3>\n"
-    yield f"<pre>{code(report.again)}</pre>\n"
+    yield command(report.again)
     yield paragraph("The same input makes the same page, byte for byte.", "quiet")
     yield facts(_facts(report), "lines wide")
 

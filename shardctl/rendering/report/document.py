@@ -54,7 +54,9 @@ def report_document(report: Report) -> Document:
         "hosts": part_document(report.hosts, hosts_document),
         "eval": part_document(report.evaluation, eval_document),
         "lint": part_document(report.lint, lambda lint: lint_document(lint, origins_of(report))),
-        "loaders": None if report.loaders is None else part_document(report.loaders, loaders_document),
+        "loaders": None
+        if report.loaders is None
+        else part_document(report.loaders, loaders_document),
     }
 
 

@@ -47,6 +47,24 @@ def name(text: object) -> str:
     return f"<bdi>{plain(text)}</bdi>"
 
 
+def wrapping(text: object) -> str:
+    """Return text as HTML that may go on in another line behind what joins its words.
+
+    >>> wrapping("read.shuffle_seed")
+    'read.<wbr>shuffle_<wbr>seed'
+    """
+    return re.sub(r"(?<=[a-z])[._/](?=[a-z])", r"\g<0><wbr>", plain(text))
+
+
+def command(text: str) -> str:
+    """Return a command line as a block, whose words stay whole where they are short."""
+    words = (
+        f'<span class="short">{plain(word)}</span>' if len(word) <= _SHORT else plain(word)
+        for word in text.split(" ")
+    )
+    return f"<pre><code>{' '.join(words)}</code></pre>\n"
+
+
 def code(text: object) -> str:
     """Return text to be typed, or that a file says; a short one is not broken."""
     shown = plain(text)
@@ -96,7 +114,7 @@ def table(
 
     Cells are text, the first of a row its heading.
     """
-    return cells_table(caption, columns, (list(map(plain, row)) for row in rows), kind=kind)
+    return cells_table(caption, columns, (list(map(wrapping, row)) for row in rows), kind=kind)
 
 
 def cells_table(
@@ -112,7 +130,7 @@ def cells_table(
     return (
         f'<div class="scroll{" " * bool(kind)}{kind}" role="region" tabindex="0" '
         f'aria-label="{plain(caption)}">\n'
-        f"<table><caption>{plain(caption)}</caption>\n"
+        f"<table><caption><span>{plain(caption)}</span></caption>\n"
         f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
     )
 

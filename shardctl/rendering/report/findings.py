@@ -44,8 +44,8 @@ def _body(lint: Lint) -> Iterator[str]:
 
 def _finding(number: int, finding: Finding) -> str:
     told = [
-        ("why", first_upper(sentence(finding.why))),
-        ("what helps", first_upper(sentence(finding.fix))),
+        ("why", sentence(finding.why)),
+        ("what helps", sentence(finding.fix)),
     ]
     if finding.specs:
         told.append(("in", ", ".join(map(code, finding.specs))))

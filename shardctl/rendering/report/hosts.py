@@ -43,4 +43,4 @@ def _body(plan: HostsPlan) -> Iterator[str]:
     yield table(f"The ways to share, side by side: {where}", *measure_cells(plan))
     refused = [one for one in comparison.strategies if one.refusal is not None]
     yield items(f"{plain(one.name)}: {sentence(one.refusal)}" for one in refused)
-    yield items(first_upper(sentence(line)) for line in advice(comparison, plan.settings))
+    yield items(map(sentence, advice(comparison, plan.settings)))

@@ -40,7 +40,7 @@ def _body(plan: LoaderComparison) -> Iterator[str]:
         f"batches of {plan.batch:,}{hosts}.",
         "lead",
     )
-    yield figures(drawn("loaders", "loaders_pictures", plan))
+    yield figures(drawn("quality.loaders", "loaders_pictures", plan))
     if any(way.refused is None for way in plan.ways):
         yield table("How each way mixes, and how it ends", *mixing_cells(plan))
         yield paragraph(f"{plain(first_upper(mixing_legend(plan)))}.", "quiet")

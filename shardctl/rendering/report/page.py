@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 from shardctl.core.text import counted
@@ -39,11 +39,16 @@ def report_page(report: Report) -> Iterator[str]:
 def report_body(report: Report) -> str:
     """Return the page for a notebook: in a frame, so that neither styles the other."""
     title = f"Report of {report.dataset.title}, {report.spec}"
+    return in_frame(title, repr(report)[1:-1], report_page(report))
+
+
+def in_frame(title: str, told: str, html: Iterable[str]) -> str:
+    """Return a page in a frame of its own, below what it is; both are text."""
     style = "width:100%;height:46rem;border:1px solid #8888;border-radius:8px"
     return (
-        f"<p>{plain(repr(report)[1:-1])}. <code>to_html()</code> is this page.</p>\n"
+        f"<p>{plain(told)}. <code>to_html()</code> is this page.</p>\n"
         f'<iframe title="{plain(title)}" sandbox style="{style}" '
-        f'srcdoc="{escape("".join(report_page(report)))}"></iframe>\n'
+        f'srcdoc="{escape("".join(html))}"></iframe>\n'
     )
 
 

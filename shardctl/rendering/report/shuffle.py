@@ -43,19 +43,19 @@ def _shuffle(report: Report) -> Iterator[str]:
         told = "what is shown is one order of many"
         yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
     if not isinstance(shard_map, NotShown):
-        shown += drawn("quality", "shard_map_picture", shard_map)
+        shown += drawn("quality.shard_map", "shard_map_picture", shard_map)
     elif not isinstance(quality, NotShown):
         yield not_shown(shard_map)
     if isinstance(quality, NotShown):
         yield figures(shown)
         return
-    yield figures([*shown, *drawn("quality", "score_picture", quality)])
+    yield figures([*shown, *drawn("quality.quality", "score_picture", quality)])
     yield "<h3>What the score is made of</h3>\n"
     yield from _metrics(quality)
     if quality.alternatives:
         yield "<h3>What other settings would do</h3>\n"
         yield paragraph(f"{plain(first_upper(best_line(quality)))}.")
-        yield figures(drawn("quality", "what_if_picture", quality))
+        yield figures(drawn("quality.quality", "what_if_picture", quality))
     yield items(first_upper(sentence(line)) for line in memory_lines(quality))
 
 

@@ -24,7 +24,8 @@ html{-webkit-text-size-adjust:100%;text-size-adjust:100%;scroll-padding-top:1.5r
 body{margin:0;background:var(--paper);color:var(--ink);
 font:1rem/1.55 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif;
 overflow-wrap:anywhere}
-h1,h2,h3,h4{line-height:1.25;text-wrap:balance;margin:0;font-weight:650}
+h1,h2,h3,h4{line-height:1.25;margin:0;font-weight:650}
+h1,h2{text-wrap:balance}
 h1{font-size:2rem;letter-spacing:-.015em}
 h2{font-size:1.45rem;letter-spacing:-.01em}
 h3{font-size:1.08rem}
@@ -72,13 +73,15 @@ font-size:.93rem}}
 @media (max-width:40rem){
 .page{padding:1.4rem 1rem 3rem}
 h1{font-size:1.6rem}h2{font-size:1.3rem}
-.contents{background:var(--panel);border-radius:8px;padding:.9rem 1rem}
-.contents a{padding:.4rem 0}}
+.contents{background:var(--panel);border-radius:8px;padding:.8rem 1rem .6rem}
+.contents h2{margin-bottom:.2rem}
+.contents li{display:inline-block;margin-right:1.1rem}}
 """
 
 _ANSWERS = """
 .answers{list-style:none;padding:0;display:grid;gap:1rem;
-grid-template-columns:repeat(auto-fit,minmax(min(100%,19rem),1fr))}
+grid-template-columns:minmax(0,1fr)}
+@media (min-width:44rem){.answers{grid-template-columns:repeat(2,minmax(0,1fr))}}
 .answers>li{margin:0;max-width:none;border:1px solid var(--rule);border-radius:10px;
 border-top:4px solid var(--quiet);padding:.9rem 1.1rem 1rem;background:var(--panel)}
 .answers h3{font-size:.88rem;font-weight:500;color:var(--quiet)}
@@ -105,6 +108,7 @@ dd{margin:0;font-variant-numeric:tabular-nums}
 table{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums;line-height:1.4;
 overflow-wrap:normal}
 caption{text-align:left;color:var(--quiet);font-size:.88rem;padding:0 0 .5rem}
+caption span{position:sticky;left:0;display:inline-block;max-width:min(100%,calc(100vw - 2rem))}
 th,td{padding:.38rem .9rem .38rem 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--rule)}
 th:last-child,td:last-child{padding-right:.2rem}
@@ -112,7 +116,9 @@ thead th{font-weight:600;font-size:.85rem;color:var(--quiet);border-bottom-color
 vertical-align:bottom}
 tbody th{font-weight:500}
 .number{text-align:right;white-space:nowrap}
-.said td,.said th{overflow-wrap:anywhere;min-width:6rem}
+tbody td:not(.number){min-width:7.5rem}
+tbody th:not(.number){min-width:6rem}
+.said td{overflow-wrap:anywhere}
 details{border-left:2px solid var(--rule);padding-left:.9rem}
 summary{cursor:pointer;color:var(--link);width:fit-content;padding:.1rem 0;font-size:.93rem}
 summary:hover{text-decoration:underline}
@@ -130,7 +136,7 @@ align-items:start;align-content:start;margin-bottom:1.2rem}
 figcaption{font-size:.93rem;line-height:1.45;color:var(--quiet)}
 figcaption>*{display:block}
 figcaption>*+*{margin-top:.3rem}
-figcaption .title{color:var(--ink);font-size:1rem;font-weight:650;text-wrap:balance}
+figcaption .title{color:var(--ink);font-size:1rem;font-weight:650}
 figcaption .note{font-style:italic}
 figure svg{display:block;width:100%;max-width:36rem;height:auto}
 @media (min-width:52rem){

@@ -8,7 +8,6 @@ from shardctl.core.text import counted
 from shardctl.planning.layout import Layout
 from shardctl.planning.pictures.buckets import Bucket, buckets
 from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside, num_rows
-from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.quantities import bytes_between, counts_between, numbered
 from shardctl.rendering.text.shards import Shards, told
 from shardctl.rendering.text.tables import Screen, paragraph
@@ -49,28 +48,25 @@ def _split(shards: Shards, screen: Screen) -> Iterator[str]:
 
 def _examples(shards: Shards, group: Bucket) -> Bar:
     least, most = int(group.min), int(group.max)
-    marks = _words(group, "most", shards.largest)
-    marks += _counted(group, int(shards.are_empty[group.first : group.last + 1].sum()), "empty")
-    text = counts_between(least, most)
-    look = "warning" if marks else ""
-    return Bar(least=least, most=most, text=text, mark=", ".join(marks), look=look)
+    words = shards.words(group.first, group.last, of_files=False)
+    return Bar(
+        least=least,
+        most=most,
+        text=counts_between(least, most),
+        mark=", ".join(words),
+        look="warning" if words else "",
+    )
 
 
 def _bytes(shards: Shards, group: Bucket) -> Bar:
-    assert shards.sizes is not None
-    part = slice(group.first, group.last + 1)
-    there = shards.sizes[part][~shards.are_missing[part]]
-    least, most = (int(there.min()), int(there.max())) if len(there) else (0, 0)
-    marks = _words(group, "most", shards.largest_file)
-    marks += _counted(group, group.count - len(there), "missing")
-    text = bytes_between(least, most) if len(there) else "-"
-    look: Look = "error" if len(there) < group.count else "warning" if marks else ""
-    return Bar(least=least, most=most, text=text, mark=", ".join(marks), look=look)
-
-
-def _words(group: Bucket, word: str, index: int | None) -> list[str]:
-    return [word] if index is not None and group.first <= index <= group.last else []
-
-
-def _counted(group: Bucket, number: int, word: str) -> list[str]:
-    return [word if number == group.count else f"{number:,} {word}"] if number else []
+    known = shards.sizes_between(group.first, group.last)
+    least, most = known or (0, 0)
+    words = shards.words(group.first, group.last, of_files=True)
+    is_wrong = shards.are_missing[group.first : group.last + 1].any()
+    return Bar(
+        least=least,
+        most=most,
+        text="-" if known is None else bytes_between(least, most),
+        mark=", ".join(words),
+        look="error" if is_wrong else "warning" if words else "",
+    )

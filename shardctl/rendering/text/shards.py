@@ -32,7 +32,7 @@ class Shards:
 
     @cached_property
     def sizes(self) -> Int64s | None:
-        """Bytes of each shard's file, 0 where it is not there; None where none is known."""
+        """Bytes of each shard's file, 0 where it is not known; None where none is."""
         sizes = self.split.shard_bytes
         if sizes is None:
             return None
@@ -44,13 +44,19 @@ class Shards:
         return np.equal(self.lengths, 0)
 
     @cached_property
-    def are_missing(self) -> Bools:
-        """Which shards hold examples, but have no file where the others have theirs."""
+    def are_known(self) -> Bools:
+        """Of which shards the size of the file is known."""
         sizes = self.split.shard_bytes
         if sizes is None:
             return np.zeros(len(self.lengths), np.bool_)
-        there = np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
-        return ~(there | self.are_empty)
+        return np.fromiter((size is not None for size in sizes), np.bool_, len(sizes))
+
+    @cached_property
+    def are_missing(self) -> Bools:
+        """Which shards hold examples, but have no file where the others have theirs."""
+        if self.sizes is None:
+            return self.are_known
+        return ~(self.are_known | self.are_empty)
 
     @property
     def largest(self) -> int | None:
@@ -64,6 +70,22 @@ class Shards:
         sizes = self.sizes
         return None if sizes is None or not np.ptp(sizes) else int(sizes.argmax())
 
+    def sizes_between(self, first: int, last: int) -> tuple[int, int] | None:
+        """Return the least and the most bytes of shards first..last, None where none is known."""
+        if self.sizes is None:
+            return None
+        known = self.sizes[first : last + 1][self.are_known[first : last + 1]]
+        return (int(known.min()), int(known.max())) if len(known) else None
+
+    def words(self, first: int, last: int, *, of_files: bool) -> list[str]:
+        """Return how shards first..last stand out, by their examples or by their files."""
+        largest = self.largest_file if of_files else self.largest
+        which, word = (self.are_missing, "missing") if of_files else (self.are_empty, "empty")
+        words = ["most"] if largest is not None and first <= largest <= last else []
+        if number := int(which[first : last + 1].sum()):
+            words.append(word if number == last - first + 1 else f"{number:,} {word}")
+        return words
+
 
 def told(shards: Shards) -> Iterator[str]:
     """Yield which shards stand out, each a sentence without its dot."""
@@ -75,7 +97,7 @@ def told(shards: Shards) -> Iterator[str]:
     sizes, largest = shards.sizes, shards.largest_file
     if sizes is not None and largest is not None:
         who = subject("shard", np.flatnonzero(sizes == sizes[largest]), "has", "have")
-        most, over = int(sizes[largest]), percent_over(_over_mean(sizes[~shards.are_missing]))
+        most, over = int(sizes[largest]), percent_over(_over_mean(sizes[shards.are_known]))
         yield f"{who} the largest file: {human_bytes(most)} ({over} over the mean)"
     for which, word in ((shards.are_empty, "empty"), (shards.are_missing, "missing")):
         if which.any():

@@ -19,8 +19,8 @@ KINDS: dict[Kind, str] = {
     "lost": "lost",
 }
 WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
-_BEFORE_THE_END = 4  # steps shown one by one before the first host is done
-_FOLD = 2.0  # steps as wide as those that are drawn narrower
+_BEFORE_THE_END = 4  # steps before the first host is done that are not folded
+_FOLD = 2.0  # steps as wide as those that are folded, at least
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,6 +41,11 @@ class StepWindow:
     stop: int
 
     @property
+    def fold(self) -> float:
+        """How wide the steps before `start` are together, in steps."""
+        return max(_FOLD, (self.stop - self.start) / 10) if self.start else 0.0
+
+    @property
     def extent(self) -> float:
         """How wide all of it is, in steps."""
         return self.place(self.stop)
@@ -54,23 +59,25 @@ class StepWindow:
         """
         if not self.start:
             return float(step)
-        return min(step, self.start) / self.start * _FOLD + max(step - self.start, 0.0)
+        return min(step, self.start) / self.start * self.fold + max(step - self.start, 0.0)
 
 
 def step_window(groups: Sequence[HostGroup], evaluation: Evaluation, room: int) -> StepWindow:
     """Return which steps are shown where there is room to tell so many of them apart.
 
-    Of more steps the last are shown, if the end of every host is among them, else all, each
-    narrower than can be told apart.
+    Of more steps the first are folded, as far as every host has full batches, so that one sees
+    where hosts end.
     """
     stop = max(
         max(group.steps[evaluation.remainder][1], group.full[1] + group.partial[1])
         for group in groups
     )
     least = min(group.full[0] for group in groups)
-    start = max(0, stop - room + int(_FOLD))
-    if stop <= room or start > least - _BEFORE_THE_END:
-        start = 0
+    start = 0
+    if stop > room:
+        start = max(0, min(stop - room + int(_FOLD), least - _BEFORE_THE_END))
+        if start < stop - start:
+            start = 0
     return StepWindow(start=start, stop=max(stop, 1))
 
 

@@ -18,7 +18,6 @@ from shardctl.rendering.eval import way_cells
 from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.pictures.compared import scores_picture
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality import shard_map_picture
 from shardctl.rendering.quality.metrics import LABELS
 from shardctl.rendering.report.elements import (
     Section,
@@ -30,6 +29,7 @@ from shardctl.rendering.report.elements import (
     plain,
     table,
 )
+from shardctl.rendering.report.pending import drawn
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Column
 
@@ -62,9 +62,10 @@ def _shuffle(comparison: ReportComparison) -> Iterator[str]:
         measured.append((letter, quality))
         yield paragraph(_verdict(letter, quality), "lead")
         if not isinstance(shard_map, NotShown):
-            picture = shard_map_picture(shard_map)
-            title = f"{letter}: {picture.title[:1].lower()}{picture.title[1:]}"
-            maps.append(replace(picture, name=f"{picture.name}-{letter.lower()}", title=title))
+            maps += (
+                _named(letter, picture)
+                for picture in drawn("quality", "shard_map_picture", shard_map)
+            )
     yield figures(maps)
     if not measured:
         return
@@ -73,6 +74,12 @@ def _shuffle(comparison: ReportComparison) -> Iterator[str]:
     yield "<h3>What the scores are made of</h3>\n"
     yield _metrics(measured)
     yield from _what_if(measured)
+
+
+def _named(letter: str, picture: Picture) -> Picture:
+    """Return a picture of one of two; no two on a page have one name."""
+    title = f"{letter}: {picture.title[:1].lower()}{picture.title[1:]}"
+    return replace(picture, name=f"{picture.name}-{letter.lower()}", title=title)
 
 
 def _of(letter: str, missing: NotShown) -> str:
@@ -164,7 +171,7 @@ def _judged(letter: str, plan: HostsPlan) -> _Column:
     columns, rows = measure_cells(plan)
     headings = [column.heading for column in columns]
     at = headings.index(plan.judged) if plan.judged in headings else 1
-    return f"{letter}, by {headings[at]}", {row[0]: str(row[at]) for row in rows}
+    return f"{letter}: {headings[at]}", {row[0]: str(row[at]) for row in rows}
 
 
 def _side_by_side(caption: str, first: str, sides: Sequence[_Column]) -> str:

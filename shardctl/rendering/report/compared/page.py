@@ -31,7 +31,7 @@ from shardctl.rendering.report.elements import (
     plain,
     sentence,
 )
-from shardctl.rendering.report.page import page
+from shardctl.rendering.report.page import in_frame, page
 from shardctl.rendering.report.summary import Answer, Told, cards
 from shardctl.rendering.text.tables import Column
 
@@ -43,8 +43,15 @@ def comparison_page(comparison: ReportComparison) -> Iterator[str]:
         title=f"{one.label} and {other.label}",
         heading=f"A: {name(one.label)}<br>B: {name(other.label)}",
         kind="Two pipelines side by side",
+        more=dataset_line(comparison),
         sections=list(comparison_sections(comparison)),
     )
+
+
+def comparison_body(comparison: ReportComparison) -> str:
+    """Return the page for a notebook, in a frame."""
+    title = f"{comparison.a.label} and {comparison.b.label} side by side"
+    return in_frame(title, repr(comparison)[1:-1], comparison_page(comparison))
 
 
 def comparison_sections(comparison: ReportComparison) -> Iterator[Section]:
@@ -59,13 +66,10 @@ def comparison_sections(comparison: ReportComparison) -> Iterator[Section]:
 
 
 def _summary(comparison: ReportComparison) -> Section:
-    told = dataset_line(comparison)
-    body = paragraph(told, "lead") + cards(
+    body = cards(
         (
             Answer("The same order?", "parting", "Where they part", _same_order(comparison)),
-            Answer(
-                "Shuffled better?", "shuffle", "How each shuffles", _better(comparison)
-            ),
+            Answer("Shuffled better?", "shuffle", "How each shuffles", _better(comparison)),
             Answer("The same settings?", "settings", "Which differ", _settings(comparison)),
         )
     )
@@ -77,8 +81,12 @@ def _same_order(comparison: ReportComparison) -> Told:
     if isinstance(found, NotShown):
         return Told("Not known", "open", paragraph(f"{sentence(found.reason)}."))
     told = paragraph(f"{plain(headline(found))}.")
+    if found.first is None and found.equal:
+        if comparison.dataset_changes:
+            return Told("The same ids", "warn", told)
+        return Told("Yes", "good", told)
     if found.first is None:
-        return Told("Yes" if found.equal else "Not known", "good" if found.equal else "open", told)
+        return Told("Not known", "open", told)
     return Told("No", "warn", told + paragraph(f"{first_upper(plain(moved_line(found.moved)))}."))
 
 

@@ -69,7 +69,9 @@ def _parting(comparison: ReportComparison, found: Diff) -> Iterator[str]:
     if comparison.blocks:
         lengths = [side.snapshot.num_examples for side in (found.expected, found.actual)]
         longer = None if lengths[0] == lengths[1] else "AB"[lengths[1] > lengths[0]]
-        yield figures([parting_picture(comparison.blocks, found.first, longer=longer)])
+        things = "ids" if comparison.dataset_changes else "examples"
+        strip = parting_picture(comparison.blocks, found.first, longer=longer, things=things)
+        yield figures([strip])
     if comparison.neighbours:
         yield _neighbours(comparison.neighbours)
 
@@ -109,12 +111,12 @@ def _id(given: int | str | None) -> str:
 def _causes(comparison: ReportComparison) -> str:
     found = comparison.diff
     if isinstance(found, NotShown):
-        told = [plain(first_upper(cause_line(cause))) for cause in comparison.dataset_changes]
+        told = [plain(cause_line(cause)) for cause in comparison.dataset_changes]
         return f"<h3>What differs of the datasets</h3>\n{items(told)}" if told else ""
     if found.equal:
-        told = [plain(first_upper(line.strip())) for line in without_effect(found)]
+        told = [plain(line.strip()) for line in without_effect(found)]
         return items(told)
-    told = [plain(first_upper(cause_line(cause))) for cause in found.causes]
+    told = [plain(cause_line(cause)) for cause in found.causes]
     return f"<h3>Why: from A to B</h3>\n{items(told)}"
 
 

@@ -137,28 +137,33 @@ def _pair(x: float, y: float) -> str:
 def _cells(mark: Cells) -> str:
     """Return a heat map as a path a level, whose pieces are runs of cells of a row.
 
-    A unit of the paths is a cell, so their numbers are short.
+    A unit of the paths is a cell and their lines are as wide as one, which takes half as much text
+    as rectangles do.
     """
-    move = (
-        f"translate({_n(mark.x)} {_n(mark.y)})scale({mark.cell_width:.5g} {mark.cell_height:.5g})"
-    )
+    place = f"translate({_n(mark.x)} {_n(mark.y)})"
+    scale = f"scale({mark.cell_width:.5g} {mark.cell_height:.5g})"
     paths = "".join(
         f'<path class="level{level}" d="{runs}"/>' for level, runs in _runs(mark.levels)
     )
-    return f'<g class="cells" transform="{move}">{paths}</g>'
+    return f'<g class="cells" transform="{place}{scale}">{paths}</g>'
 
 
 def _runs(levels: Int64s) -> Iterator[tuple[int, str]]:
-    num_rows, num_columns = levels.shape
+    """Yield each level that occurs and its runs: a step to where one begins, and its length."""
     if not levels.size:
         return
-    edges = np.ones((num_rows, num_columns + 1), dtype=bool)
+    edges = np.ones((levels.shape[0], levels.shape[1] + 1), dtype=bool)
     edges[:, 1:-1] = levels[:, 1:] != levels[:, :-1]
     rows, starts = np.nonzero(edges[:, :-1])
     stops = np.nonzero(edges[:, 1:])[1] + 1
     values = levels[rows, starts]
     for level in range(1, NUM_LEVELS + 1):
+        pieces: list[str] = []
+        at_x, at_y = 0, 0
         of = values == level
-        if of.any():
-            runs = zip(rows[of].tolist(), starts[of].tolist(), stops[of].tolist(), strict=True)
-            yield level, "".join(f"M{x} {y}h{stop - x}v1h{x - stop}z" for y, x, stop in runs)
+        for y, x, stop in zip(*(part[of].tolist() for part in (rows, starts, stops)), strict=True):
+            step = f"m{x - at_x} {y - at_y}" if pieces else f"M{x} {y + 0.5}"
+            pieces.append(f"{step}h{stop - x}")
+            at_x, at_y = stop, y
+        if pieces:
+            yield level, "".join(pieces)

@@ -1,0 +1,56 @@
+"""Pictures of answers in a notebook, above their tables."""
+
+from __future__ import annotations
+
+import base64
+import importlib
+from html import escape
+from typing import Any
+
+# What draws an answer, in `rendering.pictures`.
+_DRAWN_BY = {
+    "Evaluation": "eval:eval_pictures",
+    "HostsPlan": "hosts:hosts_pictures",
+    "Layout": "layout:layout_pictures",
+    "LoaderComparison": "quality.loaders:loaders_pictures",
+    "Quality": "quality.quality:quality_pictures",
+    "Simulation": "simulate:simulate_pictures",
+}
+
+
+def pictures_html(answer: Any) -> str:
+    """Return the pictures of an answer for a notebook; nothing where it has none.
+
+    They are one image: its ids, styles and background are its own, so neither a theme nor another
+    answer on the page changes it, and it is light or dark as the browser is. What fails to draw
+    leaves the table as it is.
+    """
+    drawn_by = _DRAWN_BY.get(type(answer).__name__)
+    if drawn_by is None:
+        return ""
+    try:
+        return _image(_pictures(drawn_by, answer))
+    except Exception:  # a picture is an extra: whatever is wrong with it, the numbers are not
+        return ""
+
+
+def _pictures(drawn_by: str, answer: Any) -> tuple[Any, ...]:
+    module, _, function = drawn_by.partition(":")
+    drawer = importlib.import_module(f"shardctl.rendering.pictures.{module}")
+    pictures: tuple[Any, ...] = getattr(drawer, function)(answer)
+    return pictures
+
+
+def _image(pictures: tuple[Any, ...]) -> str:
+    from shardctl.core.text import printable
+    from shardctl.rendering.pictures.formats.svg import svg_file
+
+    if not pictures:
+        return ""
+    svg = "".join(svg_file(pictures)).encode()
+    said = " ".join(f"{picture.title}: {picture.alternative}" for picture in pictures)
+    return (
+        '<img style="display:block;max-width:100%;height:auto;margin:0 0 1em" '
+        f'alt="{escape(printable(said, 2000))}" '
+        f'src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">'
+    )

@@ -1,0 +1,185 @@
+"""A panel: one value of each host or shard, or of each group of them, with what stands out named.
+
+Few are bars below each other, with their values beside them; many are upright. What stands out has
+another colour, and a word too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from shardctl.rendering.pictures.axes import (
+    GAP,
+    LINE_HEIGHT,
+    Axis,
+    Drawn,
+    Plane,
+    Tick,
+    named_ticks,
+    plane,
+    round_ticks,
+)
+from shardctl.rendering.pictures.bars import Bar, Key, Part, bars, columns, legend
+from shardctl.rendering.pictures.picture import (
+    TEXT,
+    WIDTH,
+    Label,
+    Line,
+    Mark,
+    Role,
+    shortened,
+    text_width,
+    wrapped,
+)
+
+MOST_COLUMNS = 64  # of more hosts or shards each column is a group
+_MOST_ROWS = 8  # with values beside them
+_HEIGHT = 84.0  # of the field of columns
+_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Shown:
+    """A host, a shard, a number of hosts, or a group of these: the least and the most of it.
+
+    name: at the axis; label: before a bar. text: the value as people read it. title: all there is
+    to say of it. word: how it stands out.
+    """
+
+    name: str
+    label: str
+    least: float
+    most: float
+    text: str
+    title: str
+    word: str = ""
+
+    def bar(self) -> Bar:
+        """Return its bar: up to the least, and from there up to the most of a group."""
+        is_group = self.most > self.least
+        first: Role = "alarm" if self.word and not is_group else "data"
+        parts = [Part(self.least, first)]
+        if is_group:
+            parts.append(Part(self.most - self.least, "alarm" if self.word else "padding"))
+        text = f"{self.text} {self.word}".strip()
+        return Bar(name=self.label, parts=tuple(parts), text=text, title=self.title)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Panel:
+    """One value of each row, some of which is more than 0, under a title.
+
+    mean: where a dashed line stands. ticks: of the values.
+    """
+
+    title: str
+    rows: Sequence[Shown]
+    ticks: Sequence[Tick]
+    mean: float | None = None
+
+
+def draw_panels(panels: Sequence[Panel], *, of: str) -> Drawn:
+    """Return panels below each other, with what their colours mean above them.
+
+    Their rows are the same, and are what `of` says at the axis.
+    """
+    if not panels:
+        return Drawn((), 0.0)
+    key = _keys(panels)
+    marks, top = list(key.marks), key.bottom
+    tick_widths = [max(text_width(tick.text) for tick in panel.ticks) for panel in panels]
+    for panel, width in zip(panels, tick_widths, strict=True):
+        marks.append(Label(x=0, y=top + TEXT, text=shortened(panel.title, WIDTH)))
+        top += LINE_HEIGHT + GAP
+        if len(panel.rows) <= _MOST_ROWS:
+            drawn = bars([row.bar() for row in panel.rows], top=top, expected=panel.mean)
+        else:
+            drawn = _columns(panel, of, top=top, left=max(tick_widths) - width)
+        marks += drawn.marks
+        top = drawn.bottom + GAP
+    return Drawn(tuple(marks), top)
+
+
+def _columns(panel: Panel, of: str, *, top: float, left: float) -> Drawn:
+    rows = panel.rows
+    field = plane(
+        Axis(first=0, last=len(rows), title=of, ticks=named_ticks(row.name for row in rows)),
+        Axis(first=0, last=max(row.most for row in rows), ticks=tuple(panel.ticks)),
+        top=top + (LINE_HEIGHT - GAP if any(row.word for row in rows) else -GAP),
+        height=_HEIGHT,
+        left=left,
+    )
+    marks = [*field.marks, *columns(field, [row.bar() for row in rows])]
+    if panel.mean is not None:
+        y = field.y.at(panel.mean)
+        marks.append(Line(points=((field.x.start, y), (WIDTH, y)), role="uniform", dashed=True))
+    marks += _words([row.word for row in rows], field)
+    return Drawn(tuple(marks), field.bottom)
+
+
+def _words(words: Sequence[str], field: Plane) -> Iterator[Mark]:
+    """Yield what stands out above the field: a line over neighbours of one word, and the word.
+
+    Of words that would overlap the first of those that are said once is there, the line of each.
+    """
+    y = field.y.end - 3
+    taken: list[tuple[float, float]] = []
+    for start, stop, word in sorted(_runs(words), key=lambda run: run[1] - run[0]):
+        left, right = field.x.at(start), field.x.at(stop)
+        yield Line(points=((left + 1, y), (right - 1, y)), role="alarm")
+        width = text_width(word, bold=True)
+        at = min(max((left + right - width) / 2, field.x.start), field.x.end - width)
+        if all(at >= other[1] + GAP or at + width + GAP <= other[0] for other in taken):
+            taken.append((at, at + width))
+            yield Label(x=at, y=y - 4, text=word, bold=True)
+
+
+def _runs(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    for word, places in groupby(range(len(words)), key=lambda place: words[place]):
+        run = list(places)
+        if word:
+            yield run[0], run[-1] + 1, word
+
+
+def byte_ticks(most: float) -> tuple[tuple[Tick, ...], str]:
+    """Return ticks up to a number of bytes, and the unit that they are in.
+
+    >>> ticks, unit = byte_ticks(2_500_000_000)
+    >>> [tick.text for tick in ticks], unit
+    (['0', '1', '2'], 'GiB')
+    """
+    power = 0
+    while most >= 1024 ** (power + 1) and power + 1 < len(_UNITS):
+        power += 1
+    unit = 1024.0**power
+    ticks = round_ticks(0, most / unit, most=3)
+    return tuple(Tick(tick.value * unit, tick.text) for tick in ticks), _UNITS[power]
+
+
+def sentences(lines: Iterable[str], *, top: float) -> Drawn:
+    """Return sentences below each other, each on as many lines as it takes.
+
+    >>> sentences(["host 3 is idle"], top=20).bottom
+    44.0
+    """
+    marks: list[Mark] = []
+    y = top
+    for line in lines:
+        for piece in wrapped(line, WIDTH):
+            marks.append(Label(x=0, y=y + TEXT, text=piece))
+            y += LINE_HEIGHT
+    return Drawn(tuple(marks), y + GAP if marks else top)
+
+
+def _keys(panels: Sequence[Panel]) -> Drawn:
+    rows = [row for panel in panels for row in panel.rows]
+    found = []
+    if any(row.most > row.least for row in rows):
+        found += [Key(text="least of a group"), Key(text="up to its most", role="padding")]
+    if any(row.word for row in rows):
+        found.append(Key(text="stands out, as its word says", role="alarm"))
+    if any(panel.mean is not None for panel in panels):
+        found.append(Key(text="mean", role="uniform", line=True, dashed=True))
+    return legend(found)
