@@ -9,7 +9,11 @@ from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality.quality import score_picture, what_if_picture
+from shardctl.rendering.pictures.quality.quality import (
+    order_picture,
+    score_picture,
+    what_if_picture,
+)
 from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
 from shardctl.rendering.pictures.simulate import strips_picture
 from shardctl.rendering.quality.memory import memory_lines
@@ -43,7 +47,9 @@ def _shuffle(report: Report) -> Iterator[str]:
     if report.is_open is not None:
         told = "what is shown is one order of many"
         yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
-    if not isinstance(shard_map, NotShown):
+    if not isinstance(shard_map, NotShown) and not isinstance(quality, NotShown):
+        shown.append(order_picture(quality, shard_map))
+    elif not isinstance(shard_map, NotShown):
         shown.append(shard_map_picture(shard_map))
     elif not isinstance(quality, NotShown):
         yield not_shown(shard_map)
