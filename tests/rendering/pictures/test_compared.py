@@ -74,9 +74,7 @@ def test_blocks_are_as_long_as_they_are_and_as_high_as_their_state() -> None:
 @pytest.mark.parametrize("position", [0, 1, 500_000, 999_999])
 def test_the_first_difference_is_named_where_it_is(position: int) -> None:
     picture = parting_picture(runs((1_000_000, "moved")), first(position))
-    (label,) = (
-        mark for mark in picture.marks if isinstance(mark, Label) and "first" in mark.text
-    )
+    (label,) = (mark for mark in picture.marks if isinstance(mark, Label) and "first" in mark.text)
     assert label.text == f"first difference at {position:,}"
     (box,) = blocks(picture)
     lines = [mark for mark in picture.marks if isinstance(mark, Line)]
@@ -121,9 +119,7 @@ def test_scores_are_two_stairs_of_the_parts_of_quality() -> None:
     one = quality(toy(400, 400), "train", {"batch": 8}, what_if=False)
     other = quality(toy(400, 400), "train", {"buffer": 800, "batch": 8}, what_if=False)
     picture = scores_picture(one, other)
-    stairs = [
-        mark for mark in picture.marks if isinstance(mark, Line) and len(mark.points) > 4
-    ]
+    stairs = [mark for mark in picture.marks if isinstance(mark, Line) and len(mark.points) > 4]
     by_role = {line.role: line for line in stairs}
     assert not by_role["data"].dashed
     assert by_role["other"].dashed
