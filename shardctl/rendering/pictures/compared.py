@@ -158,9 +158,7 @@ def _parting_in_words(
         shares[run.state] += run.stop - run.start
     told = [f"{words[state]}: {count / positions:.1%}" for state, count in shares.items() if count]
     where = f"at position {first.position:,}" if first.exact else f"from {first.position:,} on"
-    return (
-        f"Of {positions:,} positions in blocks, {'; '.join(told)}. The first difference: {where}."
-    )
+    return f"Of {positions:,} positions, by blocks, {'; '.join(told)}. They first differ {where}."
 
 
 def scores_picture(a: Quality, b: Quality) -> Picture:
