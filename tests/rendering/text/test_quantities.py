@@ -1,13 +1,20 @@
 """Quantities as people read them."""
 
+import numpy as np
 import pytest
 
 from shardctl.core.text import counted
 from shardctl.rendering.text.quantities import (
+    bytes_between,
+    counts_between,
     first_and_last,
     first_few,
     human_bytes,
+    in_ranges,
+    numbered,
+    percent_over,
     short_count,
+    subject,
 )
 
 
@@ -86,3 +93,42 @@ def test_a_long_list_of_numbers_loses_its_middle(numbers: range, text: str) -> N
 )
 def test_lines_past_a_few_are_counted(num_lines: int, shown: list[str]) -> None:
     assert first_few([str(number) for number in range(num_lines)], 2) == shown
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "text"),
+    [
+        (5, 5, "5 B"),
+        (5, 7, "5–7 B"),
+        (1000, 2048, "1000 B–2.0 KiB"),
+        (2048, 2049, "2.0 KiB"),
+        (2048, 4096, "2.0–4.0 KiB"),
+    ],
+)
+def test_a_range_of_sizes_has_its_unit_once(least: int, most: int, text: str) -> None:
+    assert bytes_between(least, most) == text
+
+
+def test_counts_are_grouped_and_numbers_of_hosts_are_not() -> None:
+    assert [counts_between(1000, 1000), counts_between(0, 2000)] == ["1,000", "0–2,000"]
+    assert [numbered(1000, 1000), numbered(0, 2000)] == ["1000", "0–2000"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "text"),
+    [
+        ([4], "4"),
+        ([4, 5, 6], "4–6"),
+        ([1, 3, 4, 9], "1, 3–4, 9"),
+        ([1, 3, 5, 7], "1, 3, 5, …"),
+        ([1, 2, 4, 6, 7, 9, 11], "1–2, 4, 6–7, …"),
+    ],
+)
+def test_numbers_are_named_in_ranges(numbers: list[int], text: str) -> None:
+    assert in_ranges(np.array(numbers)) == text
+
+
+def test_one_is_named_and_several_are_counted() -> None:
+    assert subject("host", np.array([3]), "has", "have") == "host 3 has"
+    assert subject("host", np.arange(2000), "has", "have") == "2,000 hosts (0–1999) have"
+    assert percent_over(0) == "+0.0%"
