@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,8 @@ from shardctl.planning.diff.diff import OrderDifference
 from shardctl.planning.quality.quality import quality
 from shardctl.planning.report.parting import BlockRun, BlockState
 from shardctl.rendering.pictures.compared import parting_picture, scores_picture
-from shardctl.rendering.pictures.picture import Box, Label, Line, Picture, text_width
+from shardctl.rendering.pictures.picture import Box, Label, Line, Picture
+from tests.rendering.pictures.drawn import check_labels
 
 ENDED: BlockState = "one has ended"
 
@@ -33,17 +35,6 @@ def first(position: int, stop: int | None = None) -> OrderDifference:
 def blocks(picture: Picture) -> list[Box]:
     """Return the boxes of the strip, which have titles; those of the legend have none."""
     return [mark for mark in picture.marks if isinstance(mark, Box) and mark.title]
-
-
-def labels_are_within(picture: Picture) -> bool:
-    for mark in picture.marks:
-        if isinstance(mark, Label):
-            width = text_width(mark.text, bold=mark.bold)
-            left = {"start": mark.x, "middle": mark.x - width / 2, "end": mark.x - width}
-            assert left[mark.anchor] >= -0.01, mark
-            assert left[mark.anchor] + width <= picture.width + 0.01, mark
-            assert 0 < mark.y <= picture.height, mark
-    return True
 
 
 def test_blocks_are_as_long_as_they_are_and_as_high_as_their_state() -> None:
@@ -68,7 +59,7 @@ def test_blocks_are_as_long_as_they_are_and_as_high_as_their_state() -> None:
     assert picture.note is None
     assert "25.0%" in picture.alternative
     assert "They first differ at position 5,000." in picture.alternative
-    assert labels_are_within(picture)
+    check_labels(picture.marks, picture.height)
 
 
 @pytest.mark.parametrize("position", [0, 1, 500_000, 999_999])
@@ -80,7 +71,7 @@ def test_the_first_difference_is_named_where_it_is(position: int) -> None:
     lines = [mark for mark in picture.marks if isinstance(mark, Line)]
     at = box.x + box.width * position / 1_000_000
     assert any(line.points[0][0] == pytest.approx(at) for line in lines)
-    assert labels_are_within(picture)
+    check_labels(picture.marks, picture.height)
 
 
 def test_a_place_that_is_known_to_a_block_is_said_so() -> None:
@@ -104,7 +95,7 @@ def test_many_runs_are_grouped_without_a_gap_and_by_the_worst_of_them() -> None:
     assert len(boxes) <= 160
     for one, following in pairwise(boxes):
         assert one.x + one.width == pytest.approx(following.x)
-    rows = list(picture.numbers.rows)
+    rows: list[Any] = list(picture.numbers.rows)
     assert [row[0] for row in rows[1:]] == [row[1] + 1 for row in rows[:-1]]
     assert "high" in str(rows[0][2])
     assert "low" in str(rows[-1][2])
@@ -129,7 +120,7 @@ def test_scores_are_two_stairs_of_the_parts_of_quality() -> None:
     assert max(other_heights) < min(heights)  # better is higher, and y grows downwards
     told = [row for row in picture.numbers.rows if row[0] == "B"]
     assert [row[3] for row in told] == [round(p.score.value, 4) for p in other.by_position]
-    assert labels_are_within(picture)
+    check_labels(picture.marks, picture.height)
 
 
 def test_names_of_lines_that_end_together_are_apart() -> None:
@@ -138,4 +129,4 @@ def test_names_of_lines_that_end_together_are_apart() -> None:
     ends = [mark for mark in picture.marks if isinstance(mark, Label) and mark.bold]
     assert [label.text for label in ends] == ["A", "B"]
     assert abs(ends[0].y - ends[1].y) >= 14
-    assert labels_are_within(picture)
+    check_labels(picture.marks, picture.height)
