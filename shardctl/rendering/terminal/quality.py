@@ -29,8 +29,8 @@ def places_lines(plan: Quality, screen: Screen) -> Iterator[str]:
     # One stretch after the other, each as wide as the part of the epoch that it stands for.
     places = (sample.ranks.ravel() + 0.5) / sample.num_ranks
     yield paragraph(
-        "over the epoch, where its examples lie in storage: a diagonal is the order of "
-        "storage, an even grey a uniform permutation",
+        "To see: over the epoch, where its examples lie in storage. A diagonal is the order of "
+        "storage, an even grey a uniform permutation.",
         beside(screen),
     )
     sides = [_SIDES[0], *[""] * (lines - 2), _SIDES[1]]
@@ -61,11 +61,14 @@ def _what_to_see(plan: Quality) -> str:
     parts, tail = plan.by_position, plan.tail
     values = [part.score.value for part in parts]
     low, high = f"{min(values):.4f}", f"{max(values):.4f}"
-    text = f"score near by over the epoch, {low if low == high else f'{low} to {high}'}"
+    text = (
+        "To see: the score near by over the epoch, which is best as high as that of a uniform "
+        f"permutation. It is {low if low == high else f'{low} to {high}'}"
+    )
     if tail is not None:
-        text += f"; by itself the last {counted(tail.stop - tail.start, 'example')}, "
-        text += f"{tail.score.value:.4f}"
-    return f"{text}; uniform {parts[0].score.expected:.4f}"
+        end = counted(tail.stop - tail.start, "example")
+        text += f", and {tail.score.value:.4f} of the last {end}"
+    return f"{text}; uniform {parts[0].score.expected:.4f}."
 
 
 def _quiet(text: str, screen: Screen) -> str:

@@ -55,12 +55,12 @@ def test_what_to_see_and_the_figures_are_said_in_words() -> None:
         even_dataset(20_000, 40), ReadSettings(shuffle_seed=1, buffer=500, buffer_seed=2)
     )
     text = " ".join(_lines(plan))
-    assert "a diagonal is the order of storage, an even grey a uniform permutation" in text
+    assert "A diagonal is the order of storage, an even grey a uniform permutation." in text
     values = [part.score.value for part in plan.by_position]
     assert f"{min(values):.4f} to {max(values):.4f}" in text
     assert plan.tail is not None
-    assert f"the last {plan.tail.stop - plan.tail.start} examples" in text
-    assert f"{plan.tail.score.value:.4f}; uniform {plan.by_position[0].score.expected:.4f}" in text
+    end = f"{plan.tail.score.value:.4f} of the last {plan.tail.stop - plan.tail.start} examples"
+    assert f"{end}; uniform {plan.by_position[0].score.expected:.4f}." in text
     assert "position 19,999" in text
 
 
