@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from shardctl.core.text import counted
 from shardctl.planning.pictures.places import places
 from shardctl.planning.quality.quality import Quality
+from shardctl.rendering.quality.quality import MIXED, even_from_afar
 from shardctl.rendering.terminal.bars import beside
-from shardctl.rendering.terminal.braille import braille, grey
+from shardctl.rendering.terminal.braille import braille, grey, is_even
 from shardctl.rendering.terminal.sparks import sparks
 from shardctl.rendering.text.looks import styled
 from shardctl.rendering.text.tables import Screen, paragraph
@@ -37,6 +38,9 @@ def places_lines(plan: Quality, screen: Screen) -> Iterator[str]:
     end = f"position {plan.num_examples - 1:,}"
     ruler = f"0{end:>{columns - 1}}" if len(end) < columns - 1 else end[-columns:]
     yield f"{_quiet(' ' * _GUTTER + ruler, screen)}\n"
+
+    if plan.verdict not in MIXED and is_even(dots):
+        yield paragraph(even_from_afar(plan.verdict), beside(screen))
 
 
 def score_lines(plan: Quality, screen: Screen) -> Iterator[str]:

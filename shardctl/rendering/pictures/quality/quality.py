@@ -21,9 +21,9 @@ from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Bar, Key, bars, legend
 from shardctl.rendering.pictures.bars import Part as PartOfBar
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
-from shardctl.rendering.pictures.quality.shard_map import FEW, shard_map_picture
+from shardctl.rendering.pictures.quality.shard_map import FEW, is_even, shard_map_picture
 from shardctl.rendering.quality.memory import counted_how
-from shardctl.rendering.quality.quality import best_line
+from shardctl.rendering.quality.quality import MIXED, best_line, even_from_afar
 from shardctl.rendering.text.quantities import human_bytes
 
 _HEIGHT = 150.0  # of the score over the epoch
@@ -44,8 +44,18 @@ def order_picture(quality: Quality, found: ShardMap) -> Picture:
     """Return the heat map of shards by position; of few shards the parts of each by position.
 
     Few shards may be read in turn from their first examples to their last, and feed all parts of
-    the epoch alike: as shards they would be one even shade, which a uniform permutation is.
+    the epoch alike: as shards they would be one even shade, which a uniform permutation is. Where
+    an order that is not mixed near by is one even shade yet, it is said.
     """
+    picture = _shards_or_parts(quality, found)
+    if quality.verdict not in MIXED and is_even(picture):
+        text = even_from_afar(quality.verdict)
+        note = text if picture.note is None else f"{picture.note} {text}"
+        return replace(picture, note=note, alternative=f"{picture.alternative} {text}")
+    return picture
+
+
+def _shards_or_parts(quality: Quality, found: ShardMap) -> Picture:
     if found.num_shards >= FEW:
         return shard_map_picture(found)
     sample = sample_epoch(quality.order, window=quality.window)

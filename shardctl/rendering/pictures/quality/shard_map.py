@@ -33,6 +33,7 @@ _IN_TABLE = 8  # columns of the numbers
 # Times what a uniform permutation shows, from which on a cell has the next level: what is around 1
 # has one level, whatever chance does to it.
 _STEPS = np.array([0.0, 0.25, 0.6, 1.6, 2.5, 4.0, 8.0, 16.0])
+_MOSTLY = 0.75  # of all cells, with which of one level the map looks even
 _EVEN = 3  # the level of what is as uniform
 assert len(_STEPS) == NUM_LEVELS
 
@@ -143,6 +144,12 @@ def levels(times: Floats) -> Int64s:
     """
     found = np.searchsorted(_STEPS, times, side="right")
     return np.where(times > 0, found, 0).astype(np.int64)
+
+
+def is_even(picture: Picture) -> bool:
+    """Whether a picture of shards by position looks like that of a uniform permutation."""
+    maps = [mark.levels for mark in picture.marks if isinstance(mark, Cells)]
+    return len(maps) > 1 and bool((maps[-1] == _EVEN).mean() > _MOSTLY)  # the first is the key
 
 
 def _key() -> Drawn:

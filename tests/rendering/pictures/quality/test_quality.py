@@ -243,3 +243,16 @@ def test_svg_of_one_picture_is_small() -> None:
     )
     sizes = [len("".join(svg_file([picture])).encode()) for picture in quality_pictures(plan)]
     assert max(sizes) < 40 * 1024
+
+
+def test_what_looks_even_from_afar_and_is_not_is_said() -> None:
+    dataset = even_dataset(10**12, 1_000_000)
+    weak = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=100_000, buffer_seed=1))
+    picture = quality_pictures(weak)[0]
+    for text in (picture.note, picture.alternative):
+        assert text is not None
+        assert "near by this order is weak" in text
+    _check(picture)
+    for settings in (ReadSettings(), ReadSettings(buffer=60_000, buffer_seed=1)):
+        plan = quality_alone(even_dataset(60_000, 60), settings)
+        assert "from afar" not in quality_pictures(plan)[0].alternative
