@@ -62,7 +62,9 @@ def _shards_or_parts(quality: Quality, found: ShardMap) -> Picture:
     sizes = sample.shard_sizes
     if len(sizes) != found.num_shards or len(found.labels) != len(sizes):
         return shard_map_picture(found)
-    pieces = NUM_ROWS // len(sizes)
+    pieces = min(NUM_ROWS // len(sizes), int(sizes.max()))
+    if pieces == 1:
+        return shard_map_picture(found)
     shards, ranks = sample.shards.ravel(), sample.ranks.ravel()
     firsts = np.cumsum(sizes) - sizes
     rows = shards * pieces + (ranks - firsts[shards]) * pieces // sizes[shards]

@@ -196,11 +196,11 @@ def _in_words(shard_map: ShardMap, pieces: int) -> str:
     what = what if pieces == 1 else "parts of shards"
     between = f"{fed.min()} to {fed.max()}" if fed.min() != fed.max() else f"{fed.min()}"
     return (
-        f"Of {num_rows} {what} the examples of a {num_columns}th of the epoch come from {between}, "
-        f"on average {fed.mean():.1f}; of a uniform permutation they would come from "
-        f"{uniform:.1f}. Their mean place in storage, from 0 to 1, is {place[0]:.2f} at the start "
-        f"of the epoch, {place.min():.2f} to {place.max():.2f} within it and {place[-1]:.2f} at "
-        "its end; of a uniform permutation 0.50 everywhere."
+        f"Of {num_rows} {what} each of {counted(num_columns, 'equal part')} of the epoch has "
+        f"examples of {between}, on average {fed.mean():.1f}; of a uniform permutation it would "
+        f"have those of {uniform:.1f}. Their mean place in storage, from 0 to 1, is "
+        f"{place[0]:.2f} at the start of the epoch, {place.min():.2f} to {place.max():.2f} within "
+        f"it and {place[-1]:.2f} at its end; of a uniform permutation 0.50 everywhere."
     )
 
 

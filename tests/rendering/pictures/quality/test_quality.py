@@ -256,3 +256,15 @@ def test_what_looks_even_from_afar_and_is_not_is_said() -> None:
     for settings in (ReadSettings(), ReadSettings(buffer=60_000, buffer_seed=1)):
         plan = quality_alone(even_dataset(60_000, 60), settings)
         assert "from afar" not in quality_pictures(plan)[0].alternative
+
+
+@pytest.mark.parametrize(("num_examples", "num_shards", "names"), [(2, 1, 2), (3, 3, 3), (7, 2, 8)])
+def test_shards_have_no_more_parts_than_examples(
+    num_examples: int, num_shards: int, names: int
+) -> None:
+    plan = quality_alone(even_dataset(num_examples, num_shards), ReadSettings())
+    picture = quality_pictures(plan)[0]
+    _check(picture)
+    assert len(picture.numbers.rows) == names
+    drawn = [mark for mark in picture.marks if isinstance(mark, Cells)][-1].levels
+    assert np.count_nonzero(drawn) == num_examples  # each example in a cell of its own
