@@ -18,9 +18,7 @@ from shardctl.rendering.pictures.picture import WIDTH, Band, Box, Cells, Line, P
 from shardctl.rendering.pictures.quality.quality import (
     quality_pictures,
     score_picture,
-    what_if_picture,
 )
-from shardctl.rendering.text.quantities import human_bytes
 from tests.cases import check_cases
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
 from tests.rendering.pictures.drawn import check_labels
@@ -102,30 +100,6 @@ def test_the_numbers_of_the_score_are_those_of_the_parts_and_the_end() -> None:
     assert f"the order scores {plan.score.value:.4f} ({plan.verdict})" in text
     assert f"a uniform permutation {plan.score.expected:.4f}" in text
     assert f"The last {plan.tail.stop - plan.tail.start} examples score" in text
-
-
-def test_what_if_has_a_bar_of_each_change_and_the_memory_of_buffers() -> None:
-    plan = quality("imagenet2012", "train", {"shuffle_seed": 1, "buffer": 10_000, "buffer_seed": 2})
-    picture = what_if_picture(plan)
-    bars = [mark for mark in picture.marks if isinstance(mark, Box)]
-    scores = [choice.score.value for choice in plan.alternatives]
-    assert [bar.width for bar in bars] == pytest.approx(
-        [bars[0].width * score / scores[0] for score in scores]
-    )
-    assert [bar.role for bar in bars] == ["other"] + ["data"] * (len(bars) - 1)
-    buffers = {choice.change: choice.num_bytes for choice in plan.alternatives if choice.num_bytes}
-    assert buffers
-    shown = {row[0]: row[3] for row in picture.numbers.rows if row[3]}
-    assert shown == {change: human_bytes(size) for change, size in buffers.items()}
-    assert "Does most: cycle 256." in picture.alternative
-
-
-def test_no_name_of_a_change_loses_what_tells_it_apart() -> None:
-    picture = what_if_picture(quality("imagenet2012", "train", {}))
-    names = [row[0] for row in picture.numbers.rows]
-    drawn = {mark.text for mark in picture.marks if hasattr(mark, "text")}
-    assert len(names) > 8
-    assert set(names) <= drawn
 
 
 def test_four_shards_read_side_by_side_do_not_look_shuffled() -> None:
@@ -216,12 +190,9 @@ def test_stages_are_drawn_as_settings_are() -> None:
     assert found[0].name == "shard-map"
 
 
-def test_without_alternatives_there_is_the_present_score() -> None:
+def test_without_alternatives_there_is_no_picture_of_them() -> None:
     plan = quality_alone(even_dataset(1000, 10), ReadSettings())
     assert [picture.name for picture in quality_pictures(plan)] == ["shard-map", "score"]
-    picture = what_if_picture(plan)
-    _check(picture)
-    assert picture.numbers.rows == [("as it is", f"{plan.score.value:.4f}", "no shuffle", "")]
 
 
 def test_long_epochs_say_that_they_are_sampled_and_take_no_time() -> None:
