@@ -13,6 +13,7 @@ from shardctl.rendering.text.quantities import (
     in_ranges,
     numbered,
     percent_over,
+    short_count,
     subject,
 )
 
@@ -35,6 +36,28 @@ from shardctl.rendering.text.quantities import (
 )
 def test_bytes_take_the_largest_unit_of_which_there_is_one(num_bytes: int, text: str) -> None:
     assert human_bytes(num_bytes) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [
+        (0, "0"),
+        (0.5, "0.5"),
+        (2 / 3, "0.667"),
+        (99_999, "99,999"),
+        (99_999.4, "99,999"),
+        (99_999.6, "100 k"),
+        (100_000, "100 k"),
+        (999_499, "999 k"),
+        (999_500, "1 M"),
+        (1_281_167, "1.28 M"),
+        (-1_281_167, "-1.28 M"),
+        (10**12, "1 T"),
+        (123 * 10**15, "123,000 T"),
+    ],
+)
+def test_a_number_in_short_keeps_three_digits(count: float, text: str) -> None:
+    assert short_count(count) == text
 
 
 def test_a_noun_takes_an_s_unless_there_is_one() -> None:
