@@ -71,9 +71,7 @@ def score_picture(quality: Quality) -> Picture:
         marks=tuple(marks),
         numbers=Numbers(
             headings=("from position", "to", "score near by", "uniform", "spread"),
-            rows=[
-                (part.start, part.stop - 1, *_four(_figures(part))) for part in shown
-            ],
+            rows=[(part.start, part.stop - 1, *_four(_figures(part))) for part in shown],
         ),
         note=_sampled_note(quality),
     )
