@@ -604,6 +604,17 @@ CALLS: Mapping[str, list[Call]] = {
     "read_snapshot": [
         Call(lambda w: shardctl.read_snapshot, lambda w: {"path": w.file_of("snapshot")})
     ],
+    "report": [
+        _planned(
+            shardctl.report,
+            hosts=4,
+            devices=2,
+            evaluated=["train[:9]"],
+            usage=shardctl.Usage(take=9),
+            loaders=False,
+        ),
+        _planned(shardctl.report, evaluated="train[:9]"),
+    ],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),
         _planned(shardctl.resume, steps=7),

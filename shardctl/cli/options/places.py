@@ -10,7 +10,7 @@ from shardctl.cli.options.lint import usage_of
 from shardctl.core.phrase import Argument
 from shardctl.core.settings.kinds import Switch
 from shardctl.core.settings.table import SETTING_BY_FIELD
-from shardctl.rendering.text.command_line import option_name, option_of
+from shardctl.rendering.text.command_line import option_of
 
 if TYPE_CHECKING:
     from shardctl.cli.options.lint import UsageOptions
@@ -84,7 +84,8 @@ class _Places:
     ) -> SettingInForce:
         """Return a setting of lint: of `given` options, else of the file, or as by default."""
         if name in given:
-            origin = self._origin(f"lint.{name}", "option", option_name(name))
+            argument = Argument(name, value) if isinstance(value, bool) else Argument(name)
+            origin = self._origin(f"lint.{name}", "option", option_of(argument))
         else:
             origin = self._origin(f"lint.{name}", "file" if name in stated else "default")
         return _chosen(f"lint.{name}", value, origin)

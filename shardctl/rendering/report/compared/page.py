@@ -41,7 +41,7 @@ def comparison_page(comparison: ReportComparison) -> Iterator[str]:
     one, other = comparison.sides
     yield from page(
         title=f"{one.label} and {other.label}",
-        heading=f"A: {name(one.label)}<br>B: {name(other.label)}",
+        heading=f"A: {name(one.label)}<br/>B: {name(other.label)}",
         kind="Two pipelines side by side",
         more=dataset_line(comparison),
         sections=list(comparison_sections(comparison)),
