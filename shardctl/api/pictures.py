@@ -44,6 +44,7 @@ def _pictures(drawn_by: str, answer: Any) -> tuple[Any, ...]:
 def _image(pictures: tuple[Any, ...]) -> str:
     from shardctl.core.text import printable
     from shardctl.rendering.pictures.formats.svg import svg_file
+    from shardctl.rendering.pictures.picture import MOST_WORDS
 
     if not pictures:
         return ""
@@ -51,6 +52,6 @@ def _image(pictures: tuple[Any, ...]) -> str:
     said = " ".join(f"{picture.title}: {picture.alternative}" for picture in pictures)
     return (
         '<img style="display:block;max-width:100%;height:auto;margin:0 0 1em" '
-        f'alt="{escape(printable(said, 2000))}" '
+        f'alt="{escape(printable(said, MOST_WORDS))}" '
         f'src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">'
     )

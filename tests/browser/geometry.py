@@ -58,7 +58,12 @@ _FAULTS = """
           faults.push(`${said(node.data)} sticks out of its ${around.tagName}`);
       }
       if (seen && box.left >= seen.right || seen && box.right <= seen.left) continue;
-      lines.push({said: said(node.data), ...inner(box)});
+      const line = {said: said(node.data), ...inner(box)};
+      if (seen) {  // what the scroller does not show is under nothing
+        line.left = Math.max(line.left, seen.left);
+        line.right = Math.min(line.right, seen.right);
+      }
+      lines.push(line);
     }
   }
   overlaps(lines);

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -286,3 +287,17 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     rows = [line.split() for line in piped.splitlines()]
     if not command.startswith("hosts"):  # whose --all shows the other strategies too
         assert len(whole.splitlines()) >= len(rows) > len(kept)
+
+
+def test_without_matplotlib_a_png_is_refused_and_no_file_is_left(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+    ran = shardctl("layout", "-d", "mnist", "-o", "shards.png")
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("error: matplotlib is needed to write PNG files")
+    assert "pip install 'shardctl[png]'" in ran.stderr
+    assert not Path("shards.png").exists()
+    assert shardctl("layout", "-d", "mnist", "-o", "shards.svg").exit_code == 0

@@ -99,13 +99,13 @@ def hosts(
     A file is read from its start, so what a host skips in it counts as read. Batches are those of
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
     the file shuffle matter here; --host-by names the strategy that --check judges. With --loader
-    there is one, the way in which that library shares.
+    there is one, the way in which that library shares. Bars show who is late and who is idle.
 
     Examples:
       # What 64 hosts read, in three ways to share
       shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
-      # A line for each number of hosts
-      shardctl hosts --hosts 8,16,32 -d imagenet2012
+      # Numbers of hosts side by side, as a picture
+      shardctl hosts --hosts 1-64 -d imagenet2012 -o hosts.svg
       # In CI: fail where file sharding leaves hosts idle
       shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
     """

@@ -51,6 +51,8 @@ def layout(
       shardctl layout train -d imagenet2012
       # A layout file, which -d takes where the dataset itself is not
       shardctl layout -d mnist -o layout.yaml
+      # The largest, empty and missing shards, as a picture
+      shardctl layout train -d imagenet2012 -o layout.svg
     """
     from shardctl.planning.layout import layout as lay_out
     from shardctl.readers.files_on_disk import check_files, not_listed, with_disk_bytes

@@ -9,7 +9,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_json, as_text, as_yaml
-from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.dataset import chosen_dataset, dataset_options, project_here
 from shardctl.cli.options.lint import UsageOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
@@ -53,7 +53,7 @@ class ReportUsage(UsageOptions):
     ] = None
 
 
-_ABOUT_THIS_RUN = ("--format", "--output", "--color")
+_LEFT_OUT = ("--format", "--output", "--color", "--dataset", "--data-dir")
 _COMPARED = Formats(
     renderers={
         "html": as_text("rendering.report.compared.page:comparison_page"),
@@ -153,9 +153,9 @@ def _compare(
         evaluated=using.evaluated[0] if using.evaluated else None,
     )
     warn(made.warnings)
-    again = typed_again(
-        ctx, [] if spec is None else [spec], "-o", "report.html", leaving_out=_ABOUT_THIS_RUN
-    )
+    read = dataset_options(source)  # a page goes to others: without secrets of URLs
+    spec_typed = [] if spec is None else [spec]
+    again = typed_again(ctx, spec_typed, *read, "-o", "report.html", leaving_out=_LEFT_OUT)
     _COMPARED.write(out, replace(made, again=again))
 
 

@@ -52,13 +52,10 @@ def simulate(
 
 
     Examples:
-      # The ids that TFDS reads first
-      shardctl simulate -d imagenet2012
+      # The ids that TFDS reads first, and which slot reads which shard, drawn as strips
+      shardctl simulate --take 64 --picture -d imagenet2012
       # The whole order behind a shuffle buffer, as an array
       shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
-      # Which slot reads which shard, as strips; as a picture to paste in a pull request
-      shardctl simulate --cycle 4 --take 256 --picture -d imagenet2012
-      shardctl simulate --cycle 4 --take 256 -d imagenet2012 -o order.svg
       # The tfds_ids of the second batch of host 0 of 4
       shardctl simulate --host 0/4 --skip 256 --take 256 -d mnist -f tfds-ids
     """

@@ -40,17 +40,20 @@ def buckets(
     [(0, 1, 3, 0), (2, 4, 5, 4)]
     """
     array = np.asarray(values)
+    if not isinstance(values, np.ndarray) and array.dtype != np.int64:
+        array = np.array(values, object)  # of Python's numbers none is too large, or made a float
     count = min(most, len(array))
     found = []
     for number in range(count):
         first, stop = len(array) * number // count, len(array) * (number + 1) // count
         part = array[first:stop]
+        smallest, largest = part.min(), part.max()
         found.append(
             Bucket(
                 first=first,
                 last=stop - 1,
-                min=part.min().item(),
-                max=part.max().item(),
+                min=smallest.item() if isinstance(smallest, np.generic) else smallest,
+                max=largest.item() if isinstance(largest, np.generic) else largest,
                 mean=float(part.mean(dtype=np.float64)),
                 argmax=first + int(part.argmax()),
             )

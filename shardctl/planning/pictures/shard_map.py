@@ -76,10 +76,10 @@ def shard_map(
         (num_positions * number // count, num_positions * (number + 1) // count)
         for number in range(count)
     )
-    if sample is None and num_positions <= COMPLETE_LIMIT:
+    if (sample is None or not sample.complete) and num_positions <= COMPLETE_LIMIT:
         sample = sample_epoch(order)
     if sample is not None and sample.complete:
-        found = _whole(order, sample, bounds)
+        found = _whole(sample, bounds)
     else:
         found = _looked_up(order, bounds)
     return _grouped(order, found, bounds, rows)
@@ -118,7 +118,7 @@ def _groups(firsts: Int64s, num_shards: int) -> Int64s:
     return np.repeat(np.arange(len(firsts)), np.diff(firsts, append=num_shards))
 
 
-def _whole(order: Order, sample: OrderSample, bounds: Sequence[tuple[int, int]]) -> _Measured:
+def _whole(sample: OrderSample, bounds: Sequence[tuple[int, int]]) -> _Measured:
     sizes, shards = sample.shard_sizes, sample.shards[0]
     # Of what a pipeline repeats before it shuffles, a shard may come in the second epoch alone.
     seen = np.flatnonzero(sizes)

@@ -14,7 +14,7 @@ Bools = NDArray[np.bool_]
 
 _MOST = 512
 _FIRST_READ = 1 << 14  # positions looked at first
-_MOST_READ = 1 << 24  # positions looked at in all
+_MOST_READ = 1 << 20  # positions looked at in all
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -84,7 +84,7 @@ def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
 def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
     """Return the first visits of the positions [start, stop), `most` of them at most.
 
-    Of more than 16 million positions the first are looked at. An epoch ends a visit. With
+    Of more than a million positions the first are looked at. An epoch ends a visit. With
     `ds.shard` a visit has the examples of this host.
 
     >>> from shardctl.planning.order import plan_order

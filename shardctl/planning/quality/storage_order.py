@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, last_not_above
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
 
@@ -82,7 +82,7 @@ class StorageOrder:
     def _rows(self, codes: Int64s) -> NDArray[np.signedinteger]:
         span = int(self._stop - self._starts[0]) if len(self._starts) else 0
         if not 0 < span <= _TIMES_LONGER * codes.size:
-            return np.searchsorted(self._starts, codes, side="right") - 1
+            return last_not_above(self._starts, codes)
         # A table of all codes: millions in no order, each found by halving, miss the cache again
         # and again.
         every = np.arange(len(self._starts), dtype=np.int32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -13,6 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes
 from shardctl.planning.diff.diff import Diff, diff
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
+from shardctl.planning.quality.quality import DEFAULT_WINDOW
 from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
 from shardctl.planning.report.parting import BlockRun, NamedPosition, block_runs, neighbours
 from shardctl.planning.report.question import STAND_IN_HOSTS
@@ -142,6 +144,7 @@ def compare_sides(
         )
     asked = Asked(hosts=num_hosts, devices=devices, evaluated=evaluated, watch=watch)
     one, other = (compared(side, asked) for side in (a, b))
+    notes += _meant_batches(one, other)
     found = _difference(one, other)
     return ReportComparison(
         a=one,
@@ -152,6 +155,23 @@ def compare_sides(
         num_devices=devices,
         notes=tuple(notes),
     )
+
+
+def _meant_batches(*sides: ComparedSide) -> Iterator[str]:
+    """Yield that the batch of an evaluation is a stand-in, once for both."""
+    named = [
+        side.label
+        for side in sides
+        if not isinstance(side.evaluation, NotShown)
+        and side.settings.get("batch") is None
+        and side.settings.get("stages") is None
+    ]
+    if named:
+        yield phrase(
+            "nobody said how large a batch of {} is: {} examples are meant in its evaluation",
+            " and of ".join(named),
+            DEFAULT_WINDOW,
+        )
 
 
 def _said_hosts(*sides: Side) -> int | None:

@@ -102,7 +102,7 @@ def _of_snapshot(label: str, pinned: PinnedOrder, asked: Asked) -> ComparedSide:
             _of_pinned(pinned, lambda d, s: plan_hosts(d, kept.spec, s, hosts=asked.hosts)),
             NotShown(reason=f"a snapshot pins what its order reads, {kept.spec}; nothing else")
             if asked.evaluated is None
-            else _of_pinned(pinned, lambda d, s: _evaluated(d, s, asked)),
+            else _of_pinned(pinned, lambda d, s: _evaluated(d, s, order, asked)),
         )
     return ComparedSide(
         label=label,
@@ -170,7 +170,7 @@ def _of_settings(
         quality=measured,
         shard_map=_shard_map(measured),
         hosts=shown(lambda: plan_hosts(dataset, spec, settings, hosts=asked.hosts)),
-        evaluation=shown(lambda: _evaluated(dataset, settings, asked)),
+        evaluation=shown(lambda: _evaluated(dataset, settings, live, asked)),
         warnings=tuple(warnings),
     )
 
@@ -190,12 +190,26 @@ def _shard_map(quality: Shown[Quality]) -> Shown[ShardMap]:
     return shown_of(quality, lambda found: shard_map(found.order, found.sample))
 
 
-def _evaluated(dataset: Dataset, settings: ReadSettings, asked: Asked) -> Evaluation:
+def _evaluated(
+    dataset: Dataset, settings: ReadSettings, planned: PlannedOrder | None, asked: Asked
+) -> Evaluation:
+    batch = settings.batch or _staged_batch(planned) or DEFAULT_WINDOW
     return evaluate(
         dataset,
         asked.evaluated,
         settings,
-        batch=-(-(settings.batch or DEFAULT_WINDOW) // asked.devices),
+        batch=-(-batch // asked.devices),
         hosts=asked.hosts,
         devices=asked.devices,
     )
+
+
+def _staged_batch(planned: PlannedOrder | None) -> int:
+    """Return the examples in the first batch that stages make, 0 where they make none."""
+    if planned is None:
+        return 0
+    if planned.order.settings.stages is None:  # settings without stages say the same
+        return planned.order.settings.batch or 0
+    if not planned.order.has_steps:
+        return 0
+    return len(planned.order.positions_in_step(0))

@@ -80,7 +80,7 @@ def _strategy(strategy: Strategy, screen: Screen) -> Iterator[str]:
                 for group, num_idle in zip(buckets(quantity.values, rows), idle, strict=True)
             ],
         )
-        for quantity in found
+        for quantity in sorted(found, key=lambda one: one.straggler is None)  # if one has room
     ]
     yield from bar_lines(f"{strategy.name}: host", labels, series, screen)
     for remark in remarks:

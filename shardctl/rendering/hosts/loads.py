@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -36,17 +37,17 @@ class Quantity:
     values: Int64s
     in_step: bool = False
 
-    @property
+    @cached_property
     def mean(self) -> float:
         """The mean of all hosts, the idle ones included."""
         return float(self.values.mean())
 
-    @property
+    @cached_property
     def excess(self) -> float:
         """How far the host with the most is above the mean, as a part of the mean."""
         return int(self.values.max()) / self.mean - 1 if self.mean else 0.0
 
-    @property
+    @cached_property
     def straggler(self) -> int | None:
         """The first host that has the most, None where none stands out."""
         differs = int(self.values.min()) != int(self.values.max())

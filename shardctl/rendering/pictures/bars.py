@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
 from shardctl.rendering.pictures.axes import GAP, LINE_HEIGHT, Drawn, Plane, Scale
 from shardctl.rendering.pictures.picture import (
     NUM_LEVELS,
@@ -182,18 +181,3 @@ def levels_key(low: str, high: str, *, top: float = 0, left: float = 0) -> Drawn
         Label(x=end, y=y, text=high, quiet=True),
     )
     return Drawn(marks, top + LINE_HEIGHT)
-
-
-def levels_of(values: np.ndarray, full: float | None = None) -> Int64s:
-    """Return the levels of a heat map for numbers from 0: 0 for 0, NUM_LEVELS from `full` on.
-
-    full: the greatest of them where it is None.
-
-    >>> levels_of(np.array([[0, 1, 50, 100]])).tolist()
-    [[0, 1, 4, 8]]
-    """
-    most = float(values.max(initial=0)) if full is None else full
-    if most <= 0:
-        return np.zeros(values.shape, dtype=np.int64)
-    parts = np.ceil(np.asarray(values, dtype=np.float64) / most * NUM_LEVELS - 1e-9)
-    return np.clip(parts, 0, NUM_LEVELS).astype(np.int64)

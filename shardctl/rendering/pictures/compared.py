@@ -158,9 +158,7 @@ def _parting_in_words(
         shares[run.state] += run.stop - run.start
     told = [f"{words[state]}: {count / positions:.1%}" for state, count in shares.items() if count]
     where = f"at position {first.position:,}" if first.exact else f"from {first.position:,} on"
-    return (
-        f"Of {positions:,} positions in blocks, {'; '.join(told)}. The first difference: {where}."
-    )
+    return f"Of {positions:,} positions, by blocks, {'; '.join(told)}. They first differ {where}."
 
 
 def scores_picture(a: Quality, b: Quality) -> Picture:
@@ -220,10 +218,11 @@ def _ends(a: Quality, b: Quality, on: Plane) -> Iterator[Label]:
     """Yield the names of the lines at their ends, apart from each other."""
     heights = [on.y.at(one.by_position[-1].score.value) for one in (a, b)]
     middle = sum(heights) / 2
-    if abs(heights[0] - heights[1]) < TEXT:
+    apart = TEXT * 1.1
+    if abs(heights[0] - heights[1]) < apart:
         upper = 0 if heights[0] <= heights[1] else 1
-        middle = min(max(middle, on.y.at(1) + TEXT / 2), on.y.at(0) - TEXT / 2)
-        heights[upper], heights[1 - upper] = middle - TEXT / 2, middle + TEXT / 2
+        middle = min(max(middle, on.y.at(1) + apart / 2), on.y.at(0) - apart / 2)
+        heights[upper], heights[1 - upper] = middle - apart / 2, middle + apart / 2
     for name, y in zip("AB", heights, strict=True):
         yield Label(x=on.x.at(1) + GAP, y=y + TEXT * 0.35, text=name, bold=True)
 

@@ -52,7 +52,7 @@ _ROW, _BAR = 22.0, 14.0  # heights of a row and of what is in it
 _LEAST_STEP = 5.0  # the width from which on steps are told apart
 _LEAST = 3.0  # of what is there at all
 _FOLD_GAP = 3.0  # behind the steps that are drawn narrower
-_STEPS_TITLE = "steps"
+_HOST, _STEPS_TITLE = "host", "steps"
 _HEADINGS = (
     *("hosts", "examples", "full batches", "not full"),
     *("remainder", "padding", "padding batches"),
@@ -73,14 +73,15 @@ def eval_pictures(evaluation: Evaluation) -> tuple[Picture, ...]:
     rows = [tuple(step_pieces(group, evaluation)) for group in groups]
     keys = _keys(rows)
     hang = evaluation.hang(evaluation.remainder)
-    field = _field(evaluation, groups, window, top=keys.bottom + (LINE_HEIGHT if hang else GAP))
+    top = keys.bottom + (LINE_HEIGHT if hang else GAP)
+    field = _field(evaluation, groups, window, top=top)
     marks = [*keys.marks, *field.marks]
     for number, row in enumerate(rows):
         marks += _bars(row, field, window, field.y.at(number) + (_ROW - _BAR) / 2)
     marks += _separators(field, window)
     marks += _words(evaluation, groups, field)
     if hang is not None:
-        marks += _hang(hang, field, window)
+        marks += _hang(hang, field, window, top=top)
     return (
         Picture(
             name="eval-steps",
@@ -117,7 +118,7 @@ def _field(
     names = [f"{hosts_of(group)}" for group in groups]
     return plane(
         Axis(first=0, last=window.extent, title="step, from 0", ticks=_ticks(window)),
-        Axis(first=len(groups), last=0, title="host", ticks=named_ticks(names)),
+        Axis(first=len(groups), last=0, title=_HOST, ticks=named_ticks(names)),
         top=top,
         height=_ROW * len(groups),
         right=WIDTH - width - 2 * GAP,
@@ -177,15 +178,15 @@ def _word(evaluation: Evaluation, group: HostGroup) -> str:
     return f"{state_of(group, evaluation)} {span(group.steps[evaluation.remainder])}".strip()
 
 
-def _hang(hang: Hang, field: Plane, window: StepWindow) -> Iterator[Mark]:
+def _hang(hang: Hang, field: Plane, window: StepWindow, *, top: float) -> Iterator[Mark]:
     """Yield a line at the step that hangs, with a word above it."""
-    x, top = field.x.at(window.place(hang.step)), field.y.end
+    x = field.x.at(window.place(hang.step))
     text = f"hangs at step {hang.step:,}"
     width = text_width(text, bold=True)
-    yield Line(points=((x, top - LINE_HEIGHT), (x, field.y.start)), role="alarm", dashed=True)
-    y = top - LINE_HEIGHT - 4
+    above = top if x > text_width(_HOST) + GAP else field.y.end  # not through the axis's title
+    yield Line(points=((x, above), (x, field.y.start)), role="alarm", dashed=True)
     left = min(max(x - width / 2, 0.0), WIDTH - width)
-    yield Label(x=left, y=y, text=text, bold=True)
+    yield Label(x=left, y=top - 4, text=text, bold=True)
 
 
 def _alternative(evaluation: Evaluation) -> str:

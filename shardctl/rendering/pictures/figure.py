@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
+
 from shardctl.rendering.pictures.formats.svg import escaped, svg_element
 from shardctl.rendering.pictures.picture import Numbers, Picture
 
@@ -44,7 +46,8 @@ def _table(numbers: Numbers, title: str) -> str:
 def _cell(number: int, value: object) -> str:
     if number == 0:
         return f'<th scope="row">{_said(value)}</th>'
-    kind = ' class="number"' if isinstance(value, int | float) else ""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    kind = ' class="number"' if is_number else ""
     return f"<td{kind}>{_said(value)}</td>"
 
 
@@ -53,8 +56,8 @@ def _said(value: object) -> str:
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6g}"
+    if isinstance(value, Integral):
+        return f"{int(value):,}"
+    if isinstance(value, Real):
+        return f"{float(value):,.6g}"
     return f"<bdi>{escaped(str(value))}</bdi>"

@@ -18,6 +18,7 @@ from shardctl.core.text import printable
 WIDTH = 480  # units; at 358 pixels, on a telephone, text is still 10 pixels high
 TEXT = 14  # the size of text
 MOST_LETTERS = 1000  # of a text in a picture, which is cut there
+MOST_WORDS = 10_000  # letters of the words for those who do not see it, of all pictures of a file
 NUM_SLOTS = 8  # hues of slots; the ninth slot has the first again
 NUM_LEVELS = 8  # of a heat map, from 1; 0 is an empty cell
 
@@ -168,10 +169,12 @@ def shortened(text: str, width: float, *, bold: bool = False) -> str:
     """
     if text_width(text, bold=bold) <= width:
         return text
-    kept = len(text)
-    while kept and text_width(text[:kept] + "…", bold=bold) > width:
-        kept -= 1
-    return text[:kept] + "…"
+    room = width - text_width("…", bold=bold)
+    for kept, letter in enumerate(text):
+        room -= text_width(letter, bold=bold)
+        if room < 0:
+            return text[:kept] + "…"
+    return text
 
 
 _MARGIN = 16.0

@@ -10,6 +10,7 @@ from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.config import origin_words, value_words
 from shardctl.rendering.layout import LEGEND, split_cells
+from shardctl.rendering.pictures.layout import layout_pictures
 from shardctl.rendering.report.elements import (
     Section,
     code,
@@ -22,7 +23,6 @@ from shardctl.rendering.report.elements import (
     plain,
     table,
 )
-from shardctl.rendering.report.pending import drawn
 from shardctl.rendering.text.tables import Column
 
 _SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "origin"))
@@ -41,7 +41,7 @@ def _body(report: Report) -> Iterator[str]:
     else:
         yield table("Splits, and how evenly their shards share the examples", *split_cells(layout))
         yield paragraph(plain(LEGEND), "quiet")
-        yield figures(drawn("layout", "layout_pictures", layout))
+        yield figures(layout_pictures(layout))
     yield "<h3>Every setting in force</h3>\n"
     stated = [item for item in report.in_force if item.origin.source != "default"]
     others = [item for item in report.in_force if item.origin.source == "default"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from shardctl.core.phrase import Argument, spelled
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import printable
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.figure import figure
@@ -16,8 +16,8 @@ from shardctl.rendering.text.command_line import option_of
 from shardctl.rendering.text.tables import Column
 
 _LONGEST = 2000  # characters of a text of others
+_WORDS = 120  # units that the words of a figure are high, about
 _SHORT = 28  # letters of code that fit into a line of a telephone
-_BEGIN, _END = "\x02", "\x03"  # around code, until the text is escaped; no printable text has them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +50,14 @@ def name(text: object) -> str:
 def wrapping(text: object) -> str:
     """Return text as HTML that may go on in another line behind what joins its words.
 
+    A text that is long, or of another alphabet, may be of others, and so is kept apart.
+
     >>> wrapping("read.shuffle_seed")
     'read.<wbr>shuffle_<wbr>seed'
     """
-    return re.sub(r"(?<=[a-z])[._/](?=[a-z])", r"\g<0><wbr>", plain(text))
+    html = re.sub(r"(?<=[a-z])[._/](?=[a-z])", r"\g<0><wbr>", plain(text))
+    own = str(text).isascii() and len(str(text)) <= _SHORT
+    return html if own else f"<bdi>{html}</bdi>"
 
 
 def command(text: str) -> str:
@@ -79,14 +83,9 @@ def sentence(text: object) -> str:
     >>> sentence(phrase("give {buffer_seed=1}, not <none>"))
     'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
-
-    def marked(argument: Argument) -> str:
-        return f"{_BEGIN}{option_of(argument)}{_END}"
-
-    pieces = re.split(f"{_BEGIN}([^{_END}]*){_END}", spelled(text, marked))
     return "".join(
-        code(piece) if number % 2 else escape(printable(piece, _LONGEST))
-        for number, piece in enumerate(pieces)
+        code(option_of(part)) if isinstance(part, Argument) else plain(part)
+        for part in phrase("{}", text).parts
     )
 
 
@@ -141,13 +140,24 @@ def _row(row: Sequence[str], sides: Sequence[str]) -> str:
     return told + "".join(f"<td{side}>{cell}</td>" for cell, side in others)
 
 
-def figures(pictures: Iterable[Picture]) -> str:
-    """Return pictures side by side where there is room; one alone has its words beside it."""
-    shown = [figure(picture) for picture in pictures]
+def figures(pictures: Sequence[Picture]) -> str:
+    """Return pictures side by side where there is room; one alone has its words beside it.
+
+    More than two are two stacks of about one height, read one after the other.
+    """
+    shown = list(map(figure, pictures))
     if not shown:
         return ""
     kind = "figures alone" if len(shown) == 1 else "figures"
+    if len(shown) > 2:
+        kind, cut = "figures stacks", _middle([picture.height + _WORDS for picture in pictures])
+        shown = [f"<div>{''.join(stack)}</div>\n" for stack in (shown[:cut], shown[cut:])]
     return f'<div class="{kind}">\n{"".join(shown)}</div>\n'
+
+
+def _middle(heights: Sequence[float]) -> int:
+    """Return how many come before the place that parts them most evenly."""
+    return min(range(1, len(heights)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
 
 
 def first_upper(text: str) -> str:

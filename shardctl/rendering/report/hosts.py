@@ -10,6 +10,7 @@ from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.hosts.hosts import measure_cells, title
+from shardctl.rendering.pictures.hosts import hosts_pictures
 from shardctl.rendering.report.elements import (
     Section,
     figures,
@@ -21,7 +22,6 @@ from shardctl.rendering.report.elements import (
     sentence,
     table,
 )
-from shardctl.rendering.report.pending import drawn
 
 
 def hosts_section(report: Report) -> Section:
@@ -38,7 +38,7 @@ def _body(plan: HostsPlan) -> Iterator[str]:
     several = len(comparison.strategies) > 1
     serves = f"<strong>Serves best: {named}.</strong> " if several else ""
     yield paragraph(f"{serves}{first_upper(sentence(reason(comparison)))}.", "lead")
-    yield figures(drawn("hosts", "hosts_pictures", plan))
+    yield figures(hosts_pictures(plan))
     where = title(plan, counted(comparison.num_hosts, "host"))
     yield table(f"The ways to share, side by side: {where}", *measure_cells(plan))
     refused = [one for one in comparison.strategies if one.refusal is not None]

@@ -8,6 +8,7 @@ from shardctl.core.text import counted
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
+from shardctl.rendering.pictures.quality.loaders import loaders_pictures
 from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mixing_legend
 from shardctl.rendering.report.elements import (
     Section,
@@ -21,7 +22,6 @@ from shardctl.rendering.report.elements import (
     sentence,
     table,
 )
-from shardctl.rendering.report.pending import drawn
 
 
 def loaders_section(report: Report) -> Section | None:
@@ -40,7 +40,7 @@ def _body(plan: LoaderComparison) -> Iterator[str]:
         f"batches of {plan.batch:,}{hosts}.",
         "lead",
     )
-    yield figures(drawn("quality.loaders", "loaders_pictures", plan))
+    yield figures(loaders_pictures(plan))
     if any(way.refused is None for way in plan.ways):
         yield table("How each way mixes, and how it ends", *mixing_cells(plan))
         yield paragraph(f"{plain(first_upper(mixing_legend(plan)))}.", "quiet")

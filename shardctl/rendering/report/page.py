@@ -75,7 +75,7 @@ def _pipeline(report: Report) -> str:
 
 
 def page(
-    *, title: str, heading: str, kind: str, more: str, sections: Sequence[Section]
+    *, title: str, heading: str, kind: str, more: str = "", sections: Sequence[Section]
 ) -> Iterator[str]:
     """Yield a page: its title and kind are text, its heading, and more of it, HTML."""
     yield (

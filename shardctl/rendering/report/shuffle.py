@@ -9,6 +9,12 @@ from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Picture
+from shardctl.rendering.pictures.quality.quality import (
+    order_picture,
+    score_picture,
+    what_if_picture,
+)
+from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
 from shardctl.rendering.pictures.simulate import strips_picture
 from shardctl.rendering.quality.memory import memory_lines
 from shardctl.rendering.quality.metrics import LABELS, metric_cells
@@ -24,7 +30,6 @@ from shardctl.rendering.report.elements import (
     sentence,
     table,
 )
-from shardctl.rendering.report.pending import drawn
 
 
 def shuffle_section(report: Report) -> Section:
@@ -42,20 +47,22 @@ def _shuffle(report: Report) -> Iterator[str]:
     if report.is_open is not None:
         told = "what is shown is one order of many"
         yield paragraph(f"Nobody can know this order; {told}: {sentence(report.is_open)}.")
-    if not isinstance(shard_map, NotShown):
-        shown += drawn("quality.shard_map", "shard_map_picture", shard_map)
+    if not isinstance(shard_map, NotShown) and not isinstance(quality, NotShown):
+        shown.append(order_picture(quality, shard_map))
+    elif not isinstance(shard_map, NotShown):
+        shown.append(shard_map_picture(shard_map))
     elif not isinstance(quality, NotShown):
         yield not_shown(shard_map)
     if isinstance(quality, NotShown):
         yield figures(shown)
         return
-    yield figures([*shown, *drawn("quality.quality", "score_picture", quality)])
+    yield figures([*shown, score_picture(quality)])
     yield "<h3>What the score is made of</h3>\n"
     yield from _metrics(quality)
     if quality.alternatives:
         yield "<h3>What other settings would do</h3>\n"
         yield paragraph(f"{plain(first_upper(best_line(quality)))}.")
-        yield figures(drawn("quality.quality", "what_if_picture", quality))
+        yield figures([what_if_picture(quality)])
     yield items(first_upper(sentence(line)) for line in memory_lines(quality))
 
 

@@ -107,7 +107,8 @@ dd{margin:0;font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto;max-width:100%;width:fit-content}
 table{border-collapse:collapse;font-size:.93rem;font-variant-numeric:tabular-nums;line-height:1.4;
 overflow-wrap:normal}
-caption{text-align:left;color:var(--quiet);font-size:.88rem;padding:0 0 .5rem}
+caption{text-align:left;color:var(--quiet);overflow-wrap:anywhere;
+font-size:.88rem;padding:0 0 .5rem}
 caption span{position:sticky;left:0;display:inline-block;max-width:min(100%,calc(100vw - 2rem))}
 th,td{padding:.38rem .9rem .38rem 0;text-align:left;vertical-align:top;
 border-bottom:1px solid var(--rule)}
@@ -119,6 +120,7 @@ tbody th{font-weight:500}
 tbody td:not(.number){min-width:7.5rem}
 tbody th:not(.number){min-width:6rem}
 .said td{overflow-wrap:anywhere}
+tbody th bdi{display:inline-block;max-width:min(24rem,60vw);overflow-wrap:anywhere}
 details{border-left:2px solid var(--rule);padding-left:.9rem}
 summary{cursor:pointer;color:var(--link);width:fit-content;padding:.1rem 0;font-size:.93rem}
 summary:hover{text-decoration:underline}
@@ -138,9 +140,12 @@ figcaption>*{display:block}
 figcaption>*+*{margin-top:.3rem}
 figcaption .title{color:var(--ink);font-size:1rem;font-weight:650}
 figcaption .note{font-style:italic}
-figure svg{display:block;width:100%;max-width:36rem;height:auto}
+figure svg{display:block;width:100%;max-width:32rem;height:auto}
+.stacks{align-items:start}
+.stacks figure,.alone figure{grid-row:auto;grid-template-rows:auto;row-gap:.8rem}
+.stacks figure+figure{margin-top:1.2rem}
 @media (min-width:52rem){
-.alone figure{grid-template-columns:minmax(0,34rem) minmax(0,1fr);column-gap:2.25rem}
+.alone figure{grid-template-columns:minmax(0,32rem) minmax(0,1fr);column-gap:2.25rem}
 .alone svg{grid-area:1/1/3/2}
 .alone figcaption{grid-area:1/2/2/3}
 .alone details{grid-column:1/-1}}
@@ -177,12 +182,15 @@ a{color:inherit;text-decoration:none}
 main>section{padding-top:1.4rem}
 main>section+section{margin-top:1.4rem}
 h2,h3,caption,summary,figcaption{break-after:avoid}
-figure svg,.answers>li,tr,pre{break-inside:avoid}
-.figures,figure{display:block}
+figure svg,figcaption,.answers>li,tr,pre{break-inside:avoid}
+.figures,.figures figure{display:block}
 figcaption{margin-bottom:.6rem}
 .scroll{overflow:visible}
 table{font-size:8pt}
-th,td{padding-top:.15rem;padding-bottom:.15rem}
+figure table{font-size:7pt}
+th,td{padding:.15rem .5rem .15rem 0}
+tbody td:not(.number),tbody th:not(.number){min-width:0}
+tbody th:not(.number),td:not(.number){overflow-wrap:anywhere}
 details{border:0;padding:0}
 details::details-content{content-visibility:visible;block-size:auto}
 summary{list-style:none;color:var(--quiet)}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _BITS = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])  # of the dots of a character, from U+2800
 _DOTS_HIGH, _DOTS_WIDE = _BITS.shape
@@ -26,7 +30,7 @@ def braille(dots: NDArray[np.bool_]) -> list[str]:
     return ["".join(map(chr, line)) for line in codes.tolist()]
 
 
-def _blocks(cells: NDArray[np.generic]) -> NDArray[np.generic]:
+def _blocks(cells: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """Return what belongs to each character, [lines, columns, 4, 2], a view of `cells`."""
     rows, columns = cells.shape
     blocks = cells.reshape(rows // _DOTS_HIGH, _DOTS_HIGH, columns // _DOTS_WIDE, _DOTS_WIDE)
@@ -56,5 +60,4 @@ def grey(places: NDArray[np.float64], columns: int, lines: int) -> NDArray[np.bo
     first = np.lexsort((turns, -filled), axis=-1)
     dots = (np.argsort(first, axis=-1) < num_dots[..., None]) & (cells > 0)
     blocks = dots.reshape(lines, columns, _DOTS_HIGH, _DOTS_WIDE)
-    return blocks.swapaxes(1, 2).reshape(height, width)
-
+    return np.asarray(blocks.swapaxes(1, 2).reshape(height, width), bool)

@@ -1,4 +1,4 @@
-"""How an order is shuffled, drawn in a terminal: its places in storage, its score over the epoch."""
+"""How an order is shuffled, drawn in a terminal: places in storage, the score over the epoch."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def score_lines(plan: Quality, screen: Screen) -> Iterator[str]:
 def _what_to_see(plan: Quality) -> str:
     parts, tail = plan.by_position, plan.tail
     values = [part.score.value for part in parts]
-    between = f"{min(values):.4f} to {max(values):.4f}" if len(parts) > 1 else f"{values[0]:.4f}"
-    text = f"score near by over the epoch, {between}"
+    low, high = f"{min(values):.4f}", f"{max(values):.4f}"
+    text = f"score near by over the epoch, {low if low == high else f'{low} to {high}'}"
     if tail is not None:
         text += f"; by itself the last {counted(tail.stop - tail.start, 'example')}, "
         text += f"{tail.score.value:.4f}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from shardctl.core.order.order import Order
 from shardctl.planning.pictures.strips import Strips, Visit, strips
@@ -84,26 +84,22 @@ def _slot_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
 def _first_slots(found: Strips, room: int) -> tuple[Visit, ...]:
     """Return the visits that have room for their names beside each other, in few enough rows."""
     slots: set[int | None] = set()
-    width = 0
+    widest = 0
     for number, visit in enumerate(found.visits):
         slots.add(visit.slot)
-        width += display_width(shard_name(visit, found, _NAME)) + 1
-        if number and (width > room or len(slots) > _SLOTS):
+        widest = max(widest, display_width(shard_name(visit, found, _NAME)) + 1)
+        if number and ((number + 1) * widest > room or len(slots) > _SLOTS):
             return found.visits[:number]
     return found.visits
 
 
 def _columns(visits: Sequence[Visit], names: Sequence[str], room: int) -> list[int]:
     """Return where each visit begins, and the last one ends: by their examples as room is left."""
-    least = [display_width(name) + 1 for name in names]
+    least = max(map(display_width, names)) + 1
+    spare = max(min(room - least * len(visits), _WIDEST * len(visits)), 0)
     total = sum(visit.count for visit in visits)
-    spare = max(min(room - sum(least), _WIDEST * len(visits)), 0)
-    starts, before, seen = [0], 0, 0
-    for width, visit in zip(least, visits, strict=True):
-        before += width
-        seen += visit.count
-        starts.append(before + spare * seen // total)
-    return starts
+    widths = (least + visit.count * spare // total for visit in visits)
+    return list(accumulate(widths, initial=0))
 
 
 def _position_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:

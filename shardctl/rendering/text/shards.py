@@ -58,13 +58,13 @@ class Shards:
             return self.are_known
         return ~(self.are_known | self.are_empty)
 
-    @property
+    @cached_property
     def largest(self) -> int | None:
         """The first shard with the most examples, None where all have as many, give or take one."""
         lengths = self.lengths
         return int(lengths.argmax()) if np.ptp(lengths) > _EVEN else None
 
-    @property
+    @cached_property
     def largest_file(self) -> int | None:
         """The first shard with the most bytes, None where all have as many or none is known."""
         sizes = self.sizes

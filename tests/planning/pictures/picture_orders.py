@@ -28,6 +28,7 @@ _SPECS = [
 _STAGES = [
     "read(train) | shuffle(3, seed=7)",
     "read(train) | repeat(2) | shuffle(5, seed=1) | batch(3)",
+    "read(train) | repeat | shuffle(5, seed=1)",
     "read(test+train, shuffle_seed=3) | take(7)",
     "read(train[20%:]) | skip(2) | repeat(2)",
     "sample_from_datasets(read(train), read(test), weights=[0.7, 0.3], seed=1) | take(9)",

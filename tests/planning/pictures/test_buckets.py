@@ -47,3 +47,5 @@ def test_sums_beyond_64_bits() -> None:
     (found,) = buckets(np.full(10, 2**62), 1)
     assert found.mean == 2.0**62
     assert found.max == 2**62
+    (found,) = buckets([2**63, 1, 2**70], 1)
+    assert (found.min, found.max, found.argmax) == (1, 2**70, 2)

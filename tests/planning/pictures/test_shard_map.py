@@ -182,6 +182,14 @@ def test_a_drawn_buffer_shows_what_the_replayed_one_shows(monkeypatch: pytest.Mo
     assert np.abs(one - other).mean() < 0.01
 
 
+def test_a_sample_of_stretches_is_not_counted() -> None:
+    order = plan_order(dataset_of(train=(100,) * 500), "train", {"shuffle_seed": 1}).order
+    sample = sample_epoch(order, limit=1000, num_measured=5000)
+    assert not sample.complete
+    assert np.array_equal(shard_map(order, sample).counts, shard_map(order).counts)
+    assert shard_map(order, sample).sampled is None
+
+
 def test_examples_read_twice_are_expected_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "COMPLETE_LIMIT", 1)
     monkeypatch.setattr(module, "_LOOKED_UP", 300)

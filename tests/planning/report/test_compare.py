@@ -10,6 +10,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.eval.eval import evaluate
@@ -141,10 +142,24 @@ def test_hosts_and_evaluations_are_those_of_their_verbs() -> None:
         assert side.evaluation == evaluate(TOY, None, settings, batch=3, hosts=3, devices=2)
 
 
+def test_batches_of_an_evaluation_are_those_of_settings_and_stages_else_a_stand_in() -> None:
+    stages = ReadSettings(stages=parse_stages("shuffle(9, seed=1) | map | batch(7)"))
+    found = compare_sides(toy_side("a", stages), toy_side("b", ReadSettings()), hosts=2)
+    sizes = []
+    for side in found.sides:
+        assert not isinstance(side.evaluation, NotShown)
+        sizes.append(side.evaluation.device_batch)
+    assert sizes == [7, 256]
+    assert found.notes == (
+        "nobody said how large a batch of b is: 256 examples are meant in its evaluation",
+    )
+
+
 def test_hosts_are_as_many_as_settings_say_else_a_stand_in_that_is_told() -> None:
     one = ReadSettings(host="1/5")  # type: ignore[arg-type]
     said = compare_sides(toy_side("a", ReadSettings()), toy_side("b", one))
-    assert (said.num_hosts, said.notes) == (5, ())
+    assert said.num_hosts == 5
+    assert not any("hosts" in note for note in said.notes)
     kept = snapshot(TOY, "train", one).snapshot
     assert compare_sides(pinned_side("a", kept), toy_side("b", ReadSettings())).num_hosts == 5
     stand_in = compare_sides(toy_side("a", ReadSettings()), toy_side("b", ReadSettings()))

@@ -1,8 +1,7 @@
-"""Bars as long as their values, keys to colours, levels of heat maps."""
+"""Bars as long as their values, and keys to colours."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import strategies as st
 
@@ -15,7 +14,6 @@ from shardctl.rendering.pictures.bars import (
     columns,
     legend,
     levels_key,
-    levels_of,
 )
 from shardctl.rendering.pictures.picture import Band, Box, Cells, Line
 from tests.cases import check_cases
@@ -97,11 +95,3 @@ def test_keys_take_as_many_lines_as_they_need() -> None:
     check_labels(key.marks, key.bottom)
     (cells,) = (mark for mark in key.marks if isinstance(mark, Cells))
     assert cells.levels.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7, 8]]
-
-
-def test_levels_are_eighths_of_the_greatest_and_empty_only_where_nothing_is() -> None:
-    values = np.array([[0, 1, 100, 101, 800]])
-    assert levels_of(values).tolist() == [[0, 1, 1, 2, 8]]
-    assert levels_of(values, full=400).tolist() == [[0, 1, 2, 3, 8]]
-    assert levels_of(np.zeros((2, 2))).tolist() == [[0, 0], [0, 0]]
-    assert levels_of(np.zeros((0, 3))).shape == (0, 3)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
+
 from shardctl.core.text import inert, printable
 from shardctl.rendering.pictures.figure import figure
 from shardctl.rendering.pictures.picture import Label, Numbers, Picture
@@ -37,7 +39,7 @@ class Page(HTMLParser):
 
 def test_a_figure_has_words_the_picture_and_its_numbers() -> None:
     rows: list[tuple[object, ...]] = [
-        ("0/2", 1234567, 0.1234567, None, True),
+        ("0/2", np.int64(1234567), np.float32(0.125), None, True),
         ("1/2", 5, 2.0, "x", False),
     ]
     numbers = Numbers(headings=("host", "examples", "part", "note", "late"), rows=rows)
@@ -67,7 +69,7 @@ def test_a_figure_has_words_the_picture_and_its_numbers() -> None:
     assert len(columns) == 5
     heads = [attrs for tag, attrs in page.found if tag == "th" and attrs.get("scope") == "row"]
     assert len(heads) == len(rows)
-    assert page.texts["td"] == ["1,234,567", "0.123457", "", "yes", "5", "2", "", "no"]
+    assert page.texts["td"] == ["1,234,567", "0.125", "", "yes", "5", "2", "", "no"]
     assert page.texts["bdi"] == ["0/2", "1/2", "x"]
 
 

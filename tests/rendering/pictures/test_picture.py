@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import strategies as st
 
@@ -52,6 +54,12 @@ def test_what_is_cut_fits() -> None:
         assert text_width(cut) <= max(width, text_width("…"))
 
     check_cases(st.tuples(HOSTILE_TEXTS, st.floats(0, 300)), check, 100)
+
+
+def test_long_texts_are_cut_at_once() -> None:
+    start = time.perf_counter()
+    assert len(shortened("i" * 10**6, 480)) < 110
+    assert time.perf_counter() - start < 0.5
 
 
 def test_lines_hold_every_word_and_fit() -> None:

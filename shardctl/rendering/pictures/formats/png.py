@@ -5,17 +5,19 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from shardctl.core.text import printable
-from shardctl.errors import MissingDependencyError
+from shardctl.core.text import counted, printable
+from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.rendering.pictures.palette import BAND_OPACITY, DASHES, LIGHT, LINE_WIDTHS
 from shardctl.rendering.pictures.picture import (
     MOST_LETTERS,
+    MOST_WORDS,
     NUM_LEVELS,
     TEXT,
+    Anchor,
     Band,
     Box,
     Cells,
@@ -27,7 +29,13 @@ from shardctl.rendering.pictures.picture import (
 )
 
 _DOTS = 2  # of the file, for each unit each way: sharp on a screen of twice the resolution
+_TALLEST = 50_000  # pixels; matplotlib ends at 65,536
 _POINT = 72  # units an inch, so that a size in units is one in points
+_SIDES: dict[Anchor, Literal["left", "center", "right"]] = {
+    "start": "left",
+    "middle": "center",
+    "end": "right",
+}
 _FONT = "DejaVu Sans"  # matplotlib brings it along, so a file is the same wherever it is made
 
 
@@ -36,6 +44,7 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
+        UsageError: there are too many of them.
     """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -46,6 +55,11 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
             "with: pip install 'shardctl[png]', or write SVG files, which need nothing"
         ) from error
     sheet = one_sheet(pictures)
+    if sheet.height * _DOTS > _TALLEST:
+        raise UsageError(
+            f"{counted(len(pictures), 'picture')} below each other are {sheet.height * _DOTS:,.0f} "
+            f"pixels high, more than the {_TALLEST:,} of a PNG file here; write an SVG file"
+        )
     # A canvas of its own: no window, and nothing of the program's own figures is touched.
     figure = Figure(
         figsize=(sheet.width / _POINT, sheet.height / _POINT),
@@ -53,15 +67,17 @@ def png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
         facecolor=LIGHT.page,
         edgecolor=LIGHT.page,
         linewidth=0,
+        frameon=True,
     )
+    figure.patch.set_sketch_params(None)
     canvas = FigureCanvasAgg(figure)
     draw = _Drawing(figure, sheet.height)
     for order, mark in enumerate(sheet.marks):
         draw.add(mark, order)
     file = io.BytesIO()
     about = {
-        "Title": printable(sheet.title, MOST_LETTERS),
-        "Description": printable(sheet.alternative, MOST_LETTERS),
+        "Title": printable(sheet.title, MOST_WORDS),
+        "Description": printable(sheet.alternative, MOST_WORDS),
         "Software": "shardctl",
     }
     with warnings.catch_warnings():
@@ -113,9 +129,10 @@ class _Drawing:
             printable(mark.text, MOST_LETTERS),
             color=color,
             fontproperties=self._fonts[mark.bold],
-            horizontalalignment={"start": "left", "middle": "center", "end": "right"}[mark.anchor],
+            horizontalalignment=_SIDES[mark.anchor],
             verticalalignment="baseline",
             parse_math=False,
+            antialiased=True,
             usetex=False,
             zorder=order,
         )
@@ -131,6 +148,7 @@ class _Drawing:
                 linewidth=LINE_WIDTHS.get(mark.role, 2),
                 linestyle=(0, _dashes(mark)) if mark.dashed else "-",
                 marker="",
+                antialiased=True,
                 dash_capstyle="butt",
                 solid_capstyle="butt",
                 solid_joinstyle="round",
@@ -176,10 +194,15 @@ class _Drawing:
     def _shown(self, artist: Any) -> None:
         artist.set_transform(self._place)
         artist.set_snap(False)
+        # Whatever style the program has set for its own figures.
+        artist.set_sketch_params(None)
+        artist.set_path_effects([])
         self._figure.add_artist(artist)
 
 
 def _dashes(mark: Line) -> tuple[float, ...]:
-    """Return dashes in widths of the line, as matplotlib counts them."""
-    width = LINE_WIDTHS.get(mark.role, 2)
-    return tuple(units / width for units in DASHES)
+    """Return dashes as matplotlib counts them: in widths of the line, unless it is told not to."""
+    from matplotlib import rcParams
+
+    unit = LINE_WIDTHS.get(mark.role, 2) if rcParams["lines.scale_dashes"] else 1
+    return tuple(units / unit for units in DASHES)

@@ -13,6 +13,7 @@ from shardctl.core.text import inert, printable
 from shardctl.rendering.pictures.palette import css
 from shardctl.rendering.pictures.picture import (
     MOST_LETTERS,
+    MOST_WORDS,
     NUM_LEVELS,
     NUM_SLOTS,
     Band,
@@ -40,8 +41,8 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
     yield (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} {_view(sheet)} '
         'role="img" aria-labelledby="title" aria-describedby="desc">\n'
-        f'<title id="title">{escaped(sheet.title)}</title>\n'
-        f'<desc id="desc">{escaped(sheet.alternative)}</desc>\n'
+        f'<title id="title">{escaped(sheet.title, MOST_WORDS)}</title>\n'
+        f'<desc id="desc">{escaped(sheet.alternative, MOST_WORDS)}</desc>\n'
         f"<style>{css('.picture', classes=classes | {'page'})}</style>\n"
         '<rect class="page" width="100%" height="100%"/>\n'
     )
@@ -58,18 +59,18 @@ def svg_element(picture: Picture, ids: str | None = None) -> str:
     return (
         f'<svg class="picture" {_view(picture)} role="img" aria-labelledby="{name}-title" '
         f'aria-describedby="{name}-desc"><title id="{name}-title">{escaped(picture.title)}</title>'
-        f'<desc id="{name}-desc">{escaped(picture.alternative)}</desc>'
+        f'<desc id="{name}-desc">{escaped(picture.alternative, MOST_WORDS)}</desc>'
         f"{''.join(map(_mark, picture.marks))}</svg>"
     )
 
 
-def escaped(text: str) -> str:
+def escaped(text: str, most: int = MOST_LETTERS) -> str:
     """Return text for XML and HTML: no markup, no characters that are not shown, no CI commands.
 
     >>> escaped('<b>"\\x00')
     '&lt;b&gt;&quot;\\\\x00'
     """
-    return escape(inert(printable(text, MOST_LETTERS)))
+    return escape(inert(printable(text, most)))
 
 
 def _view(picture: Picture) -> str:

@@ -99,7 +99,7 @@ def _note(comparison: LoaderComparison, read: list[WayToRead]) -> str | None:
     if left_out:
         said.append(f"{counted(left_out, 'way')} of {len(comparison.ways)} cannot read it.")
     if comparison.num_hosts > 1:
-        said.append(f"Measured on the first of {comparison.num_hosts:,} hosts.")
+        said += [f"Measured on host {way.settings.host}." for way in read[:1]]
     errors = [
         way.mixing.shards_error
         for way in read

@@ -1,23 +1,27 @@
 """How an order is shuffled as pictures: what feeds what, the score over the epoch, what would help.
 
-A picture of the whole order says what a figure cannot: whether it follows storage, in lumps or as a
-grey without a pattern.
+A picture of the whole order says what a figure cannot: whether it follows storage, in lumps, or
+without a pattern.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
 
 from shardctl.core.text import counted
-from shardctl.planning.pictures.shard_map import shard_map
+from shardctl.planning.pictures.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.sample import sample_epoch
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Bar, Key, bars, legend
 from shardctl.rendering.pictures.bars import Part as PartOfBar
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
-from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
+from shardctl.rendering.pictures.quality.shard_map import FEW, shard_map_picture
 from shardctl.rendering.quality.memory import counted_how
 from shardctl.rendering.quality.quality import best_line
 from shardctl.rendering.text.quantities import human_bytes
@@ -30,10 +34,50 @@ _WIDEST_NAMES = 0.5  # of the width: what tells changes apart is at the end of t
 
 def quality_pictures(quality: Quality) -> tuple[Picture, ...]:
     """Return which shards feed which positions, the score over the epoch, and what would help."""
-    found = [shard_map_picture(shard_map(quality.order)), score_picture(quality)]
+    found = [order_picture(quality, shard_map(quality.order)), score_picture(quality)]
     if quality.alternatives:
         found.append(what_if_picture(quality))
     return tuple(found)
+
+
+def order_picture(quality: Quality, found: ShardMap) -> Picture:
+    """Return the heat map of shards by position; of few shards the parts of each by position.
+
+    Few shards may be read in turn from their first examples to their last, and feed all parts of
+    the epoch alike: as shards they would be one even shade, which a uniform permutation is.
+    """
+    if found.num_shards >= FEW:
+        return shard_map_picture(found)
+    sample = sample_epoch(quality.order, window=quality.window)
+    sizes = sample.shard_sizes
+    if len(sizes) != found.num_shards or len(found.labels) != len(sizes):
+        return shard_map_picture(found)
+    pieces = NUM_ROWS // len(sizes)
+    shards, ranks = sample.shards.ravel(), sample.ranks.ravel()
+    firsts = np.cumsum(sizes) - sizes
+    rows = shards * pieces + (ranks - firsts[shards]) * pieces // sizes[shards]
+    num_rows, num_columns = len(sizes) * pieces, len(found.columns)
+    # Stretches of a long epoch are one after the other, each for the part it was taken from.
+    columns = np.arange(len(rows)) * num_columns // len(rows)
+    counts = np.bincount(rows * num_columns + columns, minlength=num_rows * num_columns)
+    counts = counts.reshape(num_rows, num_columns)
+    edges = np.arange(pieces + 1)[None, :] * sizes[:, None]
+    in_piece = np.diff(-(-edges // pieces), axis=1).ravel()
+    parts = replace(
+        found,
+        counts=counts,
+        rows=tuple(row for row in found.rows for _ in range(pieces)),
+        labels=tuple(
+            f"{label} ({piece + 1} of {pieces})"
+            for label in found.labels
+            for piece in range(pieces)
+        ),
+        measured=counts.sum(axis=0),
+        expected=in_piece / sizes.sum(),
+        sampled=None,
+    )
+    picture = shard_map_picture(parts, pieces=pieces)
+    return replace(picture, note=_sampled_note(quality))
 
 
 def score_picture(quality: Quality) -> Picture:
@@ -71,9 +115,7 @@ def score_picture(quality: Quality) -> Picture:
         marks=tuple(marks),
         numbers=Numbers(
             headings=("from position", "to", "score near by", "uniform", "spread"),
-            rows=[
-                (part.start, part.stop - 1, *_four(_figures(part))) for part in shown
-            ],
+            rows=[(part.start, part.stop - 1, *_four(_figures(part))) for part in shown],
         ),
         note=_sampled_note(quality),
     )
@@ -128,16 +170,15 @@ def _score_in_words(quality: Quality) -> str:
     parts, tail, score = quality.by_position, quality.tail, quality.score
     values = [part.score.value for part in parts]
     lowest = parts[values.index(min(values))]
-    text = (
-        f"Near by, the score is {min(values):.4f} to {max(values):.4f} over the epoch, lowest in "
-        f"positions {lowest.start:,} to {lowest.stop - 1:,}; of a uniform permutation it is about "
-        f"{parts[0].score.expected:.4f}."
-    )
-    if len(parts) == 1:
-        text = (
-            f"Near by, the score of the epoch is {values[0]:.4f}; of a uniform permutation it is "
-            f"about {parts[0].score.expected:.4f}."
+    lows, highs = (f"{number:.4f}" for number in (min(values), max(values)))
+    found = f"{lows} all along"
+    if lows != highs:
+        found = (
+            f"{lows} to {highs} over the epoch, lowest in positions {lowest.start:,} to "
+            f"{lowest.stop - 1:,}"
         )
+    expected = parts[0].score.expected
+    text = f"Near by, the score is {found}; of a uniform permutation it is about {expected:.4f}."
     if tail is not None:
         text += f" The last {_count(tail)} score {tail.score.value:.4f}."
     return (
@@ -171,7 +212,7 @@ def what_if_picture(quality: Quality) -> Picture:
             Bar(
                 name=change,
                 parts=(PartOfBar(score, "data" if number else "other"),),
-                text=f"{score:.2f} · {size}" if size else f"{score:.2f}",
+                text=f"{score:.3f} · {size}" if size else f"{score:.3f}",
                 title=f"{change}: {score:.4f}, {verdict}{size and f', a buffer of {size}'}",
             )
             for number, (change, score, verdict, size) in enumerate(rows)

@@ -25,8 +25,9 @@ from shardctl.rendering.pictures.picture import (
     wrapped,
 )
 
+FEW = 24  # shards of which each has several rows where what lies within it is known
 _HEIGHT = 216.0
-_IN_A_CELL = 12  # examples on average, with less of which a uniform permutation is no even grey
+_IN_A_CELL = 12  # examples on average, with less of which a uniform permutation is no even shade
 _LEAST_COLUMNS = 12
 _IN_TABLE = 8  # columns of the numbers
 # Times what a uniform permutation shows, from which on a cell has the next level: what is around 1
@@ -36,10 +37,11 @@ _EVEN = 3  # the level of what is as uniform
 assert len(_STEPS) == NUM_LEVELS
 
 
-def shard_map_picture(shard_map: ShardMap) -> Picture:
+def shard_map_picture(shard_map: ShardMap, *, pieces: int = 1) -> Picture:
     """Return a heat map: a column a part of the epoch, a row a group of shards, the first above.
 
-    Of one shard there is none: every order of it would be an even grey.
+    Of one shard there is none: every order of it would be one even shade. `pieces` is how many rows
+    each shard has, where a row is a part of a shard.
     """
     if len(shard_map.rows) == 1:
         return _of_one_shard(shard_map)
@@ -48,7 +50,12 @@ def shard_map_picture(shard_map: ShardMap) -> Picture:
     key = _key()
     field = plane(
         Axis(first=0, last=shard_map.num_positions, title="position in the epoch", whole=True),
-        Axis(first=num_rows, last=0, title=_rows_title(shard_map), ticks=_ticks(shard_map)),
+        Axis(
+            first=num_rows,
+            last=0,
+            title=_rows_title(shard_map, pieces),
+            ticks=_ticks(shard_map, pieces),
+        ),
         top=key.bottom,
         height=_HEIGHT,
     )
@@ -62,13 +69,13 @@ def shard_map_picture(shard_map: ShardMap) -> Picture:
     return Picture(
         name="shard-map",
         title="Which shards feed which part of the epoch",
-        caption="A diagonal is the order of storage, an even grey a uniform permutation; patches "
-        "are shards whose examples come together.",
-        alternative=_in_words(shard_map),
+        caption="A diagonal is the order of storage, one even shade a uniform permutation; "
+        "patches are examples stored together that come together.",
+        alternative=_in_words(shard_map, pieces),
         height=field.bottom,
         marks=(*key.marks, cells, *field.marks),
         numbers=_numbers(shard_map),
-        note=_note(shard_map),
+        note=_note(shard_map, pieces),
     )
 
 
@@ -156,16 +163,21 @@ def _key() -> Drawn:
     )
 
 
-def _rows_title(shard_map: ShardMap) -> str:
+def _rows_title(shard_map: ShardMap, pieces: int) -> str:
+    if pieces > 1:
+        return f"shard, in {pieces} parts, in the order of storage"
     each = "shard" if len(shard_map.rows) == shard_map.num_shards else "shards, in groups"
     return f"{each}, in the order of storage"
 
 
-def _ticks(shard_map: ShardMap) -> tuple[Tick, ...]:
-    return named_ticks(shard_map.labels)
+def _ticks(shard_map: ShardMap, pieces: int) -> tuple[Tick, ...]:
+    if pieces == 1:
+        return named_ticks(shard_map.labels)
+    names = [label.rpartition(" (")[0] for label in shard_map.labels[::pieces]]
+    return tuple(Tick((at + 0.5) * pieces, name) for at, name in enumerate(names))
 
 
-def _in_words(shard_map: ShardMap) -> str:
+def _in_words(shard_map: ShardMap, pieces: int) -> str:
     num_rows, num_columns = shard_map.counts.shape
     fed = np.count_nonzero(shard_map.counts, axis=0)
     # A group is missed by every one of the examples, of a uniform permutation.
@@ -174,6 +186,7 @@ def _in_words(shard_map: ShardMap) -> str:
     middle = np.cumsum(shard_map.expected) - shard_map.expected / 2
     place = middle @ shard_map.counts / np.maximum(shard_map.measured, 1)
     what = "shards" if num_rows == shard_map.num_shards else "groups of shards"
+    what = what if pieces == 1 else "parts of shards"
     between = f"{fed.min()} to {fed.max()}" if fed.min() != fed.max() else f"{fed.min()}"
     return (
         f"Of {num_rows} {what} the examples of a {num_columns}th of the epoch come from {between}, "
@@ -194,8 +207,10 @@ def _numbers(shard_map: ShardMap) -> Numbers:
     )
 
 
-def _note(shard_map: ShardMap) -> str | None:
+def _note(shard_map: ShardMap, pieces: int) -> str | None:
     said = []
+    if pieces == 1 and len(shard_map.rows) < FEW:
+        said.append("How well each of so few shards is mixed within is in the score.")
     if len(shard_map.rows) < shard_map.num_shards:
         said.append(f"{shard_map.num_shards:,} shards are in {len(shard_map.rows)} groups.")
     sampled = shard_map.sampled

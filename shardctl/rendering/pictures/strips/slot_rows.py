@@ -30,6 +30,7 @@ from shardctl.rendering.text.strip_rows import epoch_starts, hues_of, step_start
 
 _VISITS = 48  # drawn at most
 _SLOTS = 24
+_SLOT = "slot"
 
 
 def first_slots(strips: Strips) -> Strips:
@@ -51,20 +52,21 @@ def slot_rows(strips: Strips, order: Order) -> tuple[list[Mark], float]:
         [(position, f"step {step:,}") for position, step in steps],
     ]
     headers = [header for header in headers if header]
+    top = LINE_HEIGHT * len(headers)
     field = plane(
         Axis(first=strips.start, last=strips.stop, title="position", whole=True),
         Axis(
             first=len(slots),
             last=0,
-            title="slot",
+            title=_SLOT,
             ticks=named_ticks(f"{slot:,}" for slot in slots),
         ),
-        top=LINE_HEIGHT * len(headers),
+        top=top,
         height=ROW * len(slots),
     )
     marks = list(field.marks)
     for number, header in enumerate(reversed(headers)):
-        marks += _header(header, field, field.y.end - (number + 1) * LINE_HEIGHT)
+        marks += _header(header, field, top - number * LINE_HEIGHT)
     free = dict.fromkeys(slots, field.x.start)
     nexts = _next_places(strips, field)
     for visit, name, hue, until in zip(
@@ -105,6 +107,8 @@ def _header(starts: Sequence[tuple[int, str]], field: Plane, y: float) -> Iterat
     ]
     spans = [(left, left + text_width(text)) for left, (_, text) in zip(lefts, starts, strict=True)]
     for place in places:
-        yield Line(points=((place, y), (place, field.y.start)), role="axis", dashed=True)
+        # Not through the title of the axis.
+        above = y if place > text_width(_SLOT) + GAP else field.y.end
+        yield Line(points=((place, above), (place, field.y.start)), role="axis", dashed=True)
     for at in thinned(spans, apart=GAP):
         yield Label(x=lefts[at], y=y - PAD, text=starts[at][1], quiet=True)

@@ -18,6 +18,7 @@ from shardctl.rendering.eval import way_cells
 from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.pictures.compared import scores_picture
 from shardctl.rendering.pictures.picture import Picture
+from shardctl.rendering.pictures.quality.quality import order_picture
 from shardctl.rendering.quality.metrics import LABELS
 from shardctl.rendering.report.elements import (
     Section,
@@ -29,7 +30,6 @@ from shardctl.rendering.report.elements import (
     plain,
     table,
 )
-from shardctl.rendering.report.pending import drawn
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Column
 
@@ -62,10 +62,7 @@ def _shuffle(comparison: ReportComparison) -> Iterator[str]:
         measured.append((letter, quality))
         yield paragraph(_verdict(letter, quality), "lead")
         if not isinstance(shard_map, NotShown):
-            maps += (
-                _named(letter, picture)
-                for picture in drawn("quality", "shard_map_picture", shard_map)
-            )
+            maps.append(_named(letter, order_picture(quality, shard_map)))
     yield figures(maps)
     if not measured:
         return

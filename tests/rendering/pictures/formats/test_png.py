@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.errors import MissingDependencyError
+from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.rendering.pictures.formats.png import png_file
 from shardctl.rendering.pictures.palette import LIGHT
 from shardctl.rendering.pictures.picture import Band, Box, Cells, Label, Line, Mark, one_sheet
@@ -25,7 +25,7 @@ def pixels(*marks: Mark, text: str = "") -> np.ndarray:
     shown = picture(*marks, text=text)
     with Image.open(io.BytesIO(b"".join(png_file([shown])))) as image:
         sheet = one_sheet([shown])
-        assert image.size == (sheet.width * 2, sheet.height * 2)
+        assert image.size == (int(sheet.width * 2), int(sheet.height * 2))
         left, top = 16 * 2, int(sheet.height - 16 - 100) * 2
         return np.asarray(image.convert("RGB"))[top : top + 200, left : left + 960]
 
@@ -92,10 +92,25 @@ def test_files_are_the_same_each_time_and_say_what_they_show() -> None:
 
 def test_the_program_s_own_matplotlib_is_left_alone() -> None:
     matplotlib: Any = pytest.importorskip("matplotlib")
+    shown = [picture(Label(x=0, y=14, text="a"), Line(points=((0, 20), (90, 60)), dashed=True))]
     before = dict(matplotlib.rcParams)
-    with matplotlib.rc_context({"text.usetex": True, "lines.linewidth": 9, "font.size": 40}):
-        strange = b"".join(png_file([picture(Label(x=0, y=14, text="a"))]))
-    assert strange == b"".join(png_file([picture(Label(x=0, y=14, text="a"))]))
+    style = {
+        "text.usetex": True,
+        "font.size": 40,
+        "text.antialiased": False,
+        "lines.linewidth": 9,
+        "lines.antialiased": False,
+        "lines.marker": "o",
+        "path.sketch": (1, 100, 2),
+        "figure.facecolor": "red",
+        "savefig.dpi": 9,
+        "lines.scale_dashes": False,
+        "figure.frameon": False,
+        "font.family": "serif",
+    }
+    with matplotlib.rc_context(style):
+        strange = b"".join(png_file(shown))
+    assert strange == b"".join(png_file(shown))
     assert dict(matplotlib.rcParams) == before
     assert (
         "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
@@ -110,3 +125,10 @@ def test_without_matplotlib_the_error_says_what_to_install(monkeypatch: pytest.M
         MissingDependencyError, match=r"pip install 'shardctl\[png\]', or write SVG"
     ):
         next(png_file([picture()]))
+
+
+def test_more_than_a_file_holds_is_refused_with_a_way_out() -> None:
+    pytest.importorskip("matplotlib")
+    said = r"^300 pictures below each other are [\d,]+ pixels high, more than .* write an SVG file$"
+    with pytest.raises(UsageError, match=said):
+        next(png_file([picture()] * 300))

@@ -87,6 +87,12 @@ def test_a_file_stands_alone() -> None:
     assert not re.search(r"url\(|@import|https?://(?!www\.w3\.org/2000/svg)", text)
 
 
+def test_words_for_those_who_do_not_see_it_are_whole() -> None:
+    said = " ".join(f"host {number} reads the same." for number in range(200))
+    root = parsed(picture(text=said))
+    assert root.findtext(f"{_SVG}desc") == said
+
+
 def test_every_class_of_a_file_has_its_colour() -> None:
     root = parsed(every_mark("a"))
     style = root.findtext(f"{_SVG}style") or ""

@@ -1,0 +1,245 @@
+"""Pictures of the quality of an order."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import shardctl
+from shardctl.core.hosts.host import Host
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.quality.quality import quality
+from shardctl.rendering.pictures.formats.svg import svg_file
+from shardctl.rendering.pictures.picture import WIDTH, Band, Box, Cells, Line, Picture, Spot
+from shardctl.rendering.pictures.quality.quality import (
+    quality_pictures,
+    score_picture,
+    what_if_picture,
+)
+from shardctl.rendering.text.quantities import human_bytes
+from tests.cases import check_cases
+from tests.planning.quality.quality_orders import even_dataset, quality_alone
+from tests.rendering.pictures.drawn import check_labels
+
+
+def _check(picture: Picture) -> None:
+    """Assert that everything is within the frame and labels are apart, and that words are there."""
+    check_labels(picture.marks, picture.height)
+    for mark in picture.marks:
+        if isinstance(mark, Box | Spot):
+            assert mark.width >= 0
+            assert mark.height >= 0
+            assert -1e-6 <= mark.x <= mark.x + mark.width <= WIDTH + 1e-6
+            assert -1e-6 <= mark.y <= mark.y + mark.height <= picture.height + 1e-6
+        elif isinstance(mark, Cells):
+            height, width = mark.levels.shape
+            assert mark.x + width * mark.cell_width <= WIDTH + 1e-6
+            assert mark.y + height * mark.cell_height <= picture.height + 1e-6
+        elif isinstance(mark, Line | Band):
+            for x, y in mark.points:
+                assert -1e-6 <= x <= WIDTH + 1e-6
+                assert -1e-6 <= y <= picture.height + 1e-6
+    assert picture.alternative.endswith(".")
+    assert picture.caption.endswith(".")
+    assert len(picture.numbers.rows) <= 100
+    for row in picture.numbers.rows:
+        assert len(row) == len(picture.numbers.headings)
+
+
+def _line(picture: Picture, role: str) -> Line:
+    """Return the longest line of a role, which is not that of the key."""
+    lines = [mark for mark in picture.marks if isinstance(mark, Line) and mark.role == role]
+    return max(lines, key=lambda line: len(line.points))
+
+
+def test_the_score_is_as_high_as_each_part_has_it() -> None:
+    plan = quality_alone(even_dataset(20_000, 40), ReadSettings(buffer=5000, buffer_seed=2))
+    picture = score_picture(plan)
+    axis = next(m for m in picture.marks if isinstance(m, Line) and len(m.points) == 3)
+    (left, top), (_, bottom), (right, _) = axis.points
+    values = [part.score.value for part in plan.by_position]
+    steps = _line(picture, "data").points
+    assert [y for _, y in steps[::2]] == pytest.approx(
+        [bottom - value * (bottom - top) for value in values]
+    )
+    assert [x for x, _ in steps[::2]] == pytest.approx(
+        [left + (right - left) * part.start / 20_000 for part in plan.by_position]
+    )
+    expected = plan.by_position[0].score.expected
+    assert _line(picture, "uniform").points[0][1] == pytest.approx(
+        bottom - expected * (bottom - top)
+    )
+
+
+def test_the_band_is_two_spreads_around_what_is_expected() -> None:
+    plan = quality_alone(even_dataset(2000, 4), ReadSettings(buffer=2000, buffer_seed=2))
+    picture = score_picture(plan)
+    band = next(mark for mark in picture.marks if isinstance(mark, Band))
+    axis = next(m for m in picture.marks if isinstance(m, Line) and len(m.points) == 3)
+    (_, top), (_, bottom), _ = axis.points
+    score = plan.by_position[0].score
+    assert band.points[0][1] == pytest.approx(
+        bottom - min(1, score.expected + 2 * score.spread) * (bottom - top)
+    )
+    assert band.points[-1][1] == pytest.approx(
+        bottom - (score.expected - 2 * score.spread) * (bottom - top)
+    )
+
+
+def test_the_numbers_of_the_score_are_those_of_the_parts_and_the_end() -> None:
+    plan = quality_alone(even_dataset(20_000, 40), ReadSettings(shuffle_seed=1))
+    assert plan.tail is not None
+    rows = score_picture(plan).numbers.rows
+    parts = [*plan.by_position, plan.tail]
+    assert [row[:2] for row in rows] == [(part.start, part.stop - 1) for part in parts]
+    assert [row[2] for row in rows] == [f"{part.score.value:.4f}" for part in parts]
+    assert [row[3] for row in rows] == [f"{part.score.expected:.4f}" for part in parts]
+    text = score_picture(plan).alternative
+    assert f"the order scores {plan.score.value:.4f} ({plan.verdict})" in text
+    assert f"a uniform permutation {plan.score.expected:.4f}" in text
+    assert f"The last {plan.tail.stop - plan.tail.start} examples score" in text
+
+
+def test_what_if_has_a_bar_of_each_change_and_the_memory_of_buffers() -> None:
+    plan = quality("imagenet2012", "train", {"shuffle_seed": 1, "buffer": 10_000, "buffer_seed": 2})
+    picture = what_if_picture(plan)
+    bars = [mark for mark in picture.marks if isinstance(mark, Box)]
+    scores = [choice.score.value for choice in plan.alternatives]
+    assert [bar.width for bar in bars] == pytest.approx(
+        [bars[0].width * score / scores[0] for score in scores]
+    )
+    assert [bar.role for bar in bars] == ["other"] + ["data"] * (len(bars) - 1)
+    buffers = {choice.change: choice.num_bytes for choice in plan.alternatives if choice.num_bytes}
+    assert buffers
+    shown = {row[0]: row[3] for row in picture.numbers.rows if row[3]}
+    assert shown == {change: human_bytes(size) for change, size in buffers.items()}
+    assert "Does most: cycle 256." in picture.alternative
+
+
+def test_no_name_of_a_change_loses_what_tells_it_apart() -> None:
+    picture = what_if_picture(quality("imagenet2012", "train", {}))
+    names = [row[0] for row in picture.numbers.rows]
+    drawn = {mark.text for mark in picture.marks if hasattr(mark, "text")}
+    assert len(names) > 8
+    assert set(names) <= drawn
+
+
+def test_four_shards_read_side_by_side_do_not_look_shuffled() -> None:
+    # As shards all four feed every part alike; within each the order is that of storage.
+    picture = quality_pictures(quality_alone(even_dataset(96_000, 4), ReadSettings()))[0]
+    cells = [mark for mark in picture.marks if isinstance(mark, Cells)][-1].levels
+    assert cells.shape == (48, 96)
+    for shard in range(4):
+        rows = cells[12 * shard : 12 * shard + 12]
+        for column in range(96):
+            row = column // 8
+            there = np.flatnonzero(rows[:, column])
+            assert row in there
+            assert abs(there - row).max() <= 1
+    assert "Of 48 parts of shards" in picture.alternative
+    assert picture.numbers.rows[13][0] == "1 (2 of 12)"
+
+
+def test_parts_of_few_shards_are_counted_one_by_one() -> None:
+    settings = ReadSettings(buffer=300, buffer_seed=3, cycle=2, block=3)
+    plan = quality_alone(even_dataset(1003, 5), settings)
+    numbers = quality_pictures(plan)[0].numbers
+    codes = plan.order.read(0, 1003).tolist()
+    sizes = [201, 200, 201, 200, 201]
+    lengths = list(plan.order.dataset.splits[0].shard_lengths)
+    assert sorted(lengths) == sorted(sizes)
+    counts: dict[tuple[int, int], int] = {}
+    for code in codes:
+        shard, first = 0, 0
+        while code >= first + lengths[shard]:
+            first += lengths[shard]
+            shard += 1
+        piece = (code - first) * 9 // lengths[shard]  # 48 rows are 9 for each of five shards
+        counts[shard, piece] = counts.get((shard, piece), 0) + 1
+    assert [sum(row[2:]) for row in numbers.rows] == [  # type: ignore[arg-type]
+        counts[shard, piece] for shard in range(5) for piece in range(9)
+    ]
+
+
+_SETTINGS: list[dict[str, Any]] = [
+    {},
+    {"shuffle_seed": 1},
+    {"buffer": 50, "buffer_seed": 1},
+    {"batch": 64, "drop_remainder": True},
+    {"shuffle_seed": 1, "cycle": 1, "block": 1, "epochs": 2},
+    {"loader": "torch", "shuffle_seed": 3},
+    {"loader": "hf", "streaming": True, "shuffle_seed": 3, "buffer": 10},
+]
+
+
+def test_marks_stay_within_the_frame_and_labels_apart_whatever_is_measured() -> None:
+    cases = st.tuples(
+        st.sampled_from([2, 3, 10, 97, 1000, 5000]),
+        st.integers(1, 60),
+        st.sampled_from(_SETTINGS),
+        st.sampled_from([None, 2, 3]),
+        st.booleans(),
+    )
+
+    def check(case: tuple[int, int, dict[str, Any], int | None, bool]) -> int:
+        n, shards, some, hosts, what_if = case
+        if n < 1000:  # of which no host, and no whole batch, has two examples for sure
+            some = {} if "batch" in some else some
+            hosts = None
+        elif "loader" in some:
+            hosts = None
+        settings = ReadSettings(**some, host=None if hosts is None else Host(index=1, count=hosts))
+        plan = quality(even_dataset(n, min(n, shards)), "train", settings, what_if=what_if)
+        for picture in quality_pictures(plan):
+            _check(picture)
+        return 1
+
+    assert check_cases(cases, check, 60) >= 60
+
+
+@pytest.mark.parametrize("spec", ["train+test", "train[10:20]", "test[:2]"])
+def test_several_splits_and_parts_of_them(spec: str) -> None:
+    plan = quality("mnist", spec, {"buffer": 100, "buffer_seed": 1})
+    for picture in quality_pictures(plan):
+        _check(picture)
+
+
+def test_stages_are_drawn_as_settings_are() -> None:
+    plan = quality("mnist", "test", {"stages": "shuffle(1000, seed=1) | batch(32)"})
+    found = quality_pictures(plan)
+    for picture in found:
+        _check(picture)
+    assert found[0].name == "shard-map"
+
+
+def test_without_alternatives_there_is_the_present_score() -> None:
+    plan = quality_alone(even_dataset(1000, 10), ReadSettings())
+    assert [picture.name for picture in quality_pictures(plan)] == ["shard-map", "score"]
+    picture = what_if_picture(plan)
+    _check(picture)
+    assert picture.numbers.rows == [("as it is", f"{plan.score.value:.4f}", "no shuffle", "")]
+
+
+def test_long_epochs_say_that_they_are_sampled_and_take_no_time() -> None:
+    dataset = even_dataset(10**12, 1_000_000)
+    plan = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=10_000, buffer_seed=2))
+    begin = time.monotonic()
+    found = quality_pictures(plan)
+    assert time.monotonic() - begin < 10
+    for picture in found:
+        _check(picture)
+        assert picture.note is not None
+        assert "drawn at random" in picture.note
+    assert len("".join(svg_file([found[0]]))) < 40 * 1024
+
+
+def test_svg_of_one_picture_is_small() -> None:
+    plan = shardctl.quality(
+        "imagenet2012", "train", {"shuffle_seed": 1, "buffer": 60_000, "buffer_seed": 2}
+    )
+    sizes = [len("".join(svg_file([picture])).encode()) for picture in quality_pictures(plan)]
+    assert max(sizes) < 40 * 1024
