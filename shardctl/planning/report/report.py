@@ -170,6 +170,7 @@ def report_of(question: ReportQuestion) -> Report:
     loaders = None
     if question.loaders:
         loaders = shown_of(reading, lambda reading: compare_loaders(dataset, spec, reading))
+    read = shown_of(order, _not_empty)
     answers = (resolved, quality, hosts, evaluation, loaders)
     return Report(
         dataset=resolved.dataset,
@@ -182,8 +183,8 @@ def report_of(question: ReportQuestion) -> Report:
         is_open=is_open,
         order=order,
         layout=shown(lambda: _layout(resolved)),
-        shard_map=shown_of(order, lambda order: _shard_map(order, quality)),
-        strips=shown_of(order, _strips),
+        shard_map=shown_of(read, lambda order: _shard_map(order, quality)),
+        strips=shown_of(read, _strips),
         quality=quality,
         hosts=hosts,
         evaluation=evaluation,
@@ -239,6 +240,12 @@ def _layout(resolved: Resolved) -> Layout:
     return layout_of(resolved.dataset, *names)
 
 
+def _not_empty(order: Order) -> Order:
+    if not order.num_examples:
+        raise UsageError("nothing is read, so there is nothing to draw")
+    return order
+
+
 def _shard_map(order: Order, quality: Shown[Quality]) -> ShardMap:
     return shard_map(order, quality.sample if isinstance(quality, Quality) else None)
 
@@ -249,8 +256,6 @@ def _strips(order: Order) -> Strips:
     if order.has_blocks:
         cycle = order.settings.cycle_length(ordered=order.dataset.ordered)
         stop = min(max(_ROUNDS * cycle * order.settings.block, stop), _LONGEST_STRIPS)
-    if not order.num_examples:
-        raise UsageError("nothing is read")
     return strips(order, 0, min(stop, order.num_examples))
 
 
