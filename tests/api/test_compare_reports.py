@@ -107,9 +107,7 @@ def test_settings_without_a_dataset_read_that_of_the_snapshot_beside_them(folder
         ("<<<<<<< a\nkind: snapshot\n", "bad.yaml holds the marks of a merge conflict"),
     ],
 )
-def test_a_file_that_is_broken_is_named_with_the_rule(
-    folder: Path, text: str, words: str
-) -> None:
+def test_a_file_that_is_broken_is_named_with_the_rule(folder: Path, text: str, words: str) -> None:
     Path("bad.yaml").write_text(text)
     for files in (("bad.yaml", "b.yaml"), ("b.yaml", "bad.yaml")):
         with pytest.raises(ShardctlError) as caught:
