@@ -128,7 +128,7 @@ def test_a_dataset_that_refuses_the_settings_is_named_with_the_line(folder: Path
 def test_plans_are_refused_by_name(folder: Path) -> None:
     plan = shardctl.resume("sub/toy.yaml", "train", {"block": 2}, consumed=3)
     Path("plan.yaml").write_text("".join(plan_yaml(plan)))
-    with pytest.raises(shardctl.UsageError, match="'plan.yaml' is a plan to resume; snapshots"):
+    with pytest.raises(shardctl.UsageError, match=r"'plan\.yaml' is a plan to resume; snapshots"):
         shardctl.compare_reports("order.yaml", "plan.yaml")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.text import counted
+from shardctl.files.head import own_version
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.compare import ReportComparison
 from shardctl.planning.report.compared_side import ComparedSide
@@ -135,8 +136,6 @@ def _about(comparison: ReportComparison) -> Section:
 
 
 def _told(comparison: ReportComparison) -> Iterator[str]:
-    from shardctl import __version__
-
     columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
     sides = comparison.sides
     rows = [
@@ -160,7 +159,7 @@ def _told(comparison: ReportComparison) -> Iterator[str]:
     if comparison.again:
         yield "<h3>Make it again</h3>\n"
         yield f"<pre>{code(comparison.again)}</pre>\n"
-    yield paragraph(f"Written by shardctl {plain(__version__)}.", "quiet")
+    yield paragraph(f"Written by shardctl {plain(own_version())}.", "quiet")
 
 
 def _kind(side: ComparedSide) -> str:

@@ -13,13 +13,13 @@ import shardctl
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import quality
+from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Band, Box, Cells, Line, Picture, Spot
 from shardctl.rendering.pictures.quality.quality import (
     quality_pictures,
     score_picture,
     what_if_picture,
 )
-from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.text.quantities import human_bytes
 from tests.cases import check_cases
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
