@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shardctl.files.version import own_version
+from shardctl.files.head import own_version
 from shardctl.guide.guides import Guide
 from shardctl.rendering.guide.roff import bold, escaped, lines_as_typed, roff
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.tfds_rules import ORDER_RULES
-from shardctl.files.version import own_version
+from shardctl.files.head import own_version
 from shardctl.planning.report.report import Report
 from shardctl.rendering.report.elements import (
     Section,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.text import counted
-from shardctl.files.version import own_version
+from shardctl.files.head import own_version
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.compare import ReportComparison
 from shardctl.planning.report.compared_side import ComparedSide
