@@ -41,7 +41,6 @@ _MEANINGS: dict[Verdict, str] = {
     "as good as uniform": "it cannot be told from a uniform permutation",
     "cannot tell": "so few examples score as much by chance, whatever shuffles them",
 }
-MIXED: frozenset[Verdict] = frozenset({"good", "as good as uniform", "cannot tell"})
 
 
 def verdict_of(score: Score, order: Order) -> Verdict:
