@@ -107,9 +107,7 @@ def test_settings_without_a_dataset_read_that_of_the_snapshot_beside_them(folder
         ("<<<<<<< a\nkind: snapshot\n", "bad.yaml holds the marks of a merge conflict"),
     ],
 )
-def test_a_file_that_is_broken_is_named_with_the_rule(
-    folder: Path, text: str, words: str
-) -> None:
+def test_a_file_that_is_broken_is_named_with_the_rule(folder: Path, text: str, words: str) -> None:
     Path("bad.yaml").write_text(text)
     for files in (("bad.yaml", "b.yaml"), ("b.yaml", "bad.yaml")):
         with pytest.raises(ShardctlError) as caught:
@@ -130,7 +128,7 @@ def test_a_dataset_that_refuses_the_settings_is_named_with_the_line(folder: Path
 def test_plans_are_refused_by_name(folder: Path) -> None:
     plan = shardctl.resume("sub/toy.yaml", "train", {"block": 2}, consumed=3)
     Path("plan.yaml").write_text("".join(plan_yaml(plan)))
-    with pytest.raises(shardctl.UsageError, match="'plan.yaml' is a plan to resume; snapshots"):
+    with pytest.raises(shardctl.UsageError, match=r"'plan\.yaml' is a plan to resume; snapshots"):
         shardctl.compare_reports("order.yaml", "plan.yaml")
 
 

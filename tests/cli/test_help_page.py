@@ -123,6 +123,9 @@ def make_dataset(split="train", seed=3):
             shardctl("snapshot", "train", "-d", "imagenet2012", "-o", name)
         shardctl("plan", "train[:10]", "-d", "mnist", "-f", "json", "-o", "before.json")
         shardctl("plan", "train[:20]", "-d", "mnist", "-f", "json", "-o", "after.json")
+    if command == "report":
+        for name, block in (("before.yaml", 2), ("after.yaml", 3)):
+            shardctl("snapshot", "train", "-d", "imagenet2012", "--block", block, "-o", name)
     examples = examples_of(command)
     assert 2 <= len(examples) <= 3
     for example in examples:

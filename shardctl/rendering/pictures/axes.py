@@ -23,6 +23,7 @@ from shardctl.rendering.text.quantities import short_count
 GAP = 6.0  # between a mark and its label
 LINE_HEIGHT = 18.0
 _TICK = 4.0  # length of a mark at an axis
+_LEAST_SPAN = 1e-9  # of an axis with more than one tick
 _LABEL = TEXT + 2  # from there to the baseline of the labels below it
 _MOST_NAMES = 0.4  # of the width
 
@@ -78,7 +79,7 @@ def round_ticks(
     ['0.0', '0.1', '0.2', '0.3', '0.4', '0.5', '0.6']
     """
     low, high = min(first, last), max(first, last)
-    if not math.isfinite(high - low) or high == low:
+    if not _LEAST_SPAN <= high - low < math.inf:
         return (Tick(low, (text or short_count)(low)),)
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(power * by for by in (1, 2, 5, 10) if (high - low) / (power * by) <= most + 1e-9)
@@ -175,7 +176,11 @@ def _below(
 ) -> Drawn:
     marks: list[Mark] = []
     ticks = axis.shown(most=7)
-    labels = [_within(scale.at(tick.value), tick.text, left, right) for tick in ticks]
+    names = [shortened(tick.text, (right - left) * _MOST_NAMES) for tick in ticks]
+    labels = [
+        _within(scale.at(tick.value), name, left, right)
+        for tick, name in zip(ticks, names, strict=True)
+    ]
     for at in thinned([span for span, _ in labels], apart=GAP):
         x = scale.at(ticks[at].value)
         _, (label_x, anchor) = labels[at]
@@ -183,7 +188,7 @@ def _below(
             marks.append(Line(points=((x, y), (x, top)), role="grid"))
         marks.append(Line(points=((x, y), (x, y + _TICK)), role="axis"))
         marks.append(
-            Label(x=label_x, y=y + _TICK + _LABEL, text=ticks[at].text, anchor=anchor, quiet=True)
+            Label(x=label_x, y=y + _TICK + _LABEL, text=names[at], anchor=anchor, quiet=True)
         )
     bottom = y + _TICK + (LINE_HEIGHT + 2 if ticks else TEXT / 2)
     if axis.title:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.tfds_rules import ORDER_RULES
+from shardctl.files.head import own_version
 from shardctl.planning.report.report import Report
 from shardctl.rendering.report.elements import (
     Section,
@@ -38,8 +39,6 @@ def _body(report: Report) -> Iterator[str]:
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:
-    from shardctl import __version__
-
     yield "fingerprint of the dataset", code(report.dataset.fingerprint)
-    yield "shardctl", plain(__version__)
+    yield "shardctl", plain(own_version())
     yield "rules of the order", plain(ORDER_RULES)

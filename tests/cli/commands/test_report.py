@@ -238,6 +238,9 @@ def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
         assert made["kind"] == "report"
         for name in _PARTS:
             assert set(made[name]) == {"not_shown"} or len(made[name]) > 1 or name == "layout"
+        page = shardctl("report", *words, "-o", "report.html")
+        assert page.exit_code == 0
+        assert Path("report.html").read_text().rstrip().endswith("</html>")
         if made["predictable"]:
             checked_beside_the_verbs(made, values, spec, reads, more)
         repeated = again(shardctl, made["again"], other, monkeypatch)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import random
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +13,17 @@ import pytest
 
 import shardctl
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.document import pipeline_of
+from shardctl.core.stages.stages import Range, Read
+from shardctl.files.documents import to_json
 from shardctl.planning.report.report import Report, report
 from shardctl.planning.report.shown import NotShown
 from shardctl.readers.layout_file import dataset_from_layout
+from shardctl.rendering.report.document import report_document
+from tests.cases import FUZZ, check_cases
+from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines
+from tests.strategies import error_line
 
 TOY = dataset_from_layout(
     {
@@ -146,7 +157,15 @@ def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
 
 
 NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
-    ("train[0:0]", {}, {"quality": "needs 2 examples at least", "strips": "nothing is read"}),
+    (
+        "train[0:0]",
+        {},
+        {
+            "quality": "needs 2 examples at least",
+            "strips": "nothing is read",
+            "shard_map": "nothing is read",
+        },
+    ),
     ("train[:1]", {}, {"quality": "needs 2 examples at least, and train[:1] has 1"}),
     (
         None,
@@ -184,7 +203,9 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
 def test_a_part_that_cannot_be_had_says_why_and_the_others_are_there(
     spec: str | None, settings: dict[str, Any], expected: dict[str, str]
 ) -> None:
-    found = missing(report(TOY, spec, settings))
+    made = report(TOY, spec, settings)
+    found = missing(made)
+    assert made.to_html().rstrip().endswith("</html>")
     assert found.keys() == expected.keys()
     for name, reason in expected.items():
         assert reason in found[name]
@@ -233,6 +254,52 @@ def test_what_cannot_be_read_at_all_is_an_error(arguments: dict[str, Any], messa
         report(TOY, **arguments)
 
 
+READS = (
+    Read(),
+    Read(spec="train[:50%]"),
+    Read(spec="test", data="mnist"),
+    Read(spec="train+test", settings=(("cycle", 3), ("shuffle_seed", 7))),
+    Read(spec="train", settings=(("host", "0/2"),)),
+    Range(stop=5),
+)
+
+
+def a_source(rng: random.Random) -> Sized:
+    return Sized(source=rng.choices(READS, weights=[6, 4, 1, 4, 2, 1])[0], num_examples=160)
+
+
+def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
+    reports: list[Report] = []
+    settings = ReadSettings(stages=drawn.pipeline)
+    if error_line(lambda: reports.append(report(TOY, None, settings, hosts=2))) is not None:
+        return
+    (made,) = reports
+    for reason in missing(made).values():
+        assert reason
+        assert reason.isprintable()
+    document = json.loads("".join(to_json(report_document(made))))
+    for name in ("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint"):
+        part = made.parts["evaluation" if name == "eval" else name]
+        assert ("not_shown" in document[name]) == isinstance(part, NotShown)
+    words = shlex.split(made.again)
+    assert pipeline_of(words[words.index("--stages") + 1]) == drawn.pipeline
+    assert made.to_html().rstrip().endswith("</html>")
+
+
+def test_a_report_comes_for_any_stages_or_one_line_says_why_not() -> None:
+    check_cases(
+        pipelines(a_source, Habits(mixtures=0.3, seedless=0.2)), a_report_comes_or_one_line, 25
+    )
+
+
+@pytest.mark.fuzz
+def test_a_report_comes_for_any_stages_or_one_line_says_why_not_fuzz() -> None:
+    habits = Habits(mixtures=0.3, seedless=0.2, scrambled=0.1)
+    check_cases(
+        pipelines(a_source, habits), a_report_comes_or_one_line, max(FUZZ // 20, 1), fuzz=True
+    )
+
+
 def test_settings_of_python_are_arguments() -> None:
     usage = shardctl.Usage(take=9, try_autocache=False)
     made = report(TOY, None, SETTINGS, evaluated=["test"], usage=usage, hosts=2)
@@ -264,3 +331,39 @@ def test_a_report_is_a_page_of_its_own() -> None:
     page = report(TOY, None, SETTINGS).to_html()
     assert page.startswith("<!DOCTYPE html>")
     assert page.rstrip().endswith("</html>")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        SETTINGS,
+        {"shuffle_files": True, "global_seed": 3, "buffer": 20},
+        {"shuffle_seed": 4, "buffer": 9, "buffer_seed": 1, "epochs": 3, "drop_remainder": True},
+        {"cycle": 2, "block": 3, "buffer": 7, "buffer_seed": 1, "host": "1/2", "batch": 5},
+        {"shuffle_seed": 4, "buffer": 9, "buffer_seed": 1, "host": "0/2", "host_by": "examples"},
+    ],
+)
+def test_what_is_read_into_a_buffer_is_what_it_hands_out(settings: dict[str, Any]) -> None:
+    if "drop_remainder" in settings:
+        settings = {**settings, "batch": 7}
+    made = report(TOY, "train", settings)
+    before, order = made.before_buffer, made.order
+    assert before is not None
+    assert isinstance(order, shardctl.Order)
+    assert made.opened is not None
+    read, size = before.read(0, before.epoch_size).tolist(), settings["buffer"]
+    place = {code: at for at, code in enumerate(read)}
+    handed_out = order.read(0, min(order.epoch_size, order.num_examples)).tolist()
+    # A buffer hands out what is in it: of what was read until then, and as much as it holds more.
+    assert all(place[code] < at + size for at, code in enumerate(handed_out))
+    assert handed_out != read[: len(handed_out)]
+    assert [visit.first_id for visit in made.opened.visits][:1] == read[:1]
+    assert made.opened.has_slots
+
+
+def test_without_a_buffer_there_is_nothing_before_it() -> None:
+    buffered = {"loader": "hf", "streaming": True, "shuffle_seed": 1, "buffer": 5}
+    for settings in ({"shuffle_seed": 1}, buffered):
+        made = report(TOY, "train", settings)
+        assert made.before_buffer is None
+        assert made.opened is None

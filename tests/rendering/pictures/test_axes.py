@@ -16,7 +16,7 @@ from shardctl.rendering.pictures.axes import (
     round_ticks,
     thinned,
 )
-from shardctl.rendering.pictures.picture import WIDTH
+from shardctl.rendering.pictures.picture import WIDTH, Label
 from tests.cases import check_cases
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, check_labels
 
@@ -44,6 +44,8 @@ def test_a_scale_goes_through_its_ends() -> None:
         (1024, 0, "0 200 400 600 800 1,000"),
         (-0.02, 0.02, "-0.02 -0.01 0.00 0.01 0.02"),
         (5, 5, "5"),
+        (0, 5e-324, "0"),
+        (0, 1e-135, "0"),
         (0.97, 0.99, "0.970 0.975 0.980 0.985 0.990"),
     ],
 )
@@ -98,6 +100,13 @@ def test_labels_of_any_axes_have_their_place() -> None:
         assert made.y.start - made.y.end == pytest.approx(height)
 
     check_cases(st.tuples(axes, axes, st.floats(20, 300)), check, 200)
+
+
+def test_a_name_that_is_too_long_is_cut() -> None:
+    x = Axis(first=0, last=1, ticks=named_ticks(["a-name-without-end-" * 9]))
+    made = plane(x, x)
+    check_labels(made.marks, made.bottom)
+    assert [mark.text[-1] for mark in made.marks if isinstance(mark, Label)] == ["…", "…"]
 
 
 def test_of_many_labels_every_nth_is_shown() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.text import counted
+from shardctl.files.head import own_version
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.compare import ReportComparison
 from shardctl.planning.report.compared_side import ComparedSide
@@ -24,6 +25,7 @@ from shardctl.rendering.report.elements import (
     Section,
     cells_table,
     code,
+    command,
     first_upper,
     items,
     name,
@@ -135,8 +137,6 @@ def _about(comparison: ReportComparison) -> Section:
 
 
 def _told(comparison: ReportComparison) -> Iterator[str]:
-    from shardctl import __version__
-
     columns = [Column(heading=text, align="left") for text in ("what", "A", "B")]
     sides = comparison.sides
     rows = [
@@ -148,19 +148,21 @@ def _told(comparison: ReportComparison) -> Iterator[str]:
         ("rules of the order", *(plain(side.rules) for side in sides)),
     ]
     yield cells_table("What A and B are", columns, rows, kind="said")
-    notes = [sentence(note) for note in comparison.notes]
-    notes += [
+    if comparison.notes:
+        yield "<h3>What was assumed</h3>\n"
+        yield items(first_upper(sentence(note)) for note in comparison.notes)
+    warnings = [
         f"{letter}: {sentence(text)}"
         for letter, side in zip("AB", sides, strict=True)
         for text in side.warnings
     ]
-    if notes:
-        yield "<h3>What was assumed, and what surprises</h3>\n"
-        yield items(notes)
+    if warnings:
+        yield "<h3>Worth knowing</h3>\n"
+        yield items(warnings)
     if comparison.again:
         yield "<h3>Make it again</h3>\n"
-        yield f"<pre>{code(comparison.again)}</pre>\n"
-    yield paragraph(f"Written by shardctl {plain(__version__)}.", "quiet")
+        yield command(comparison.again)
+    yield paragraph(f"Written by shardctl {plain(own_version())}.", "quiet")
 
 
 def _kind(side: ComparedSide) -> str:

@@ -95,10 +95,18 @@ def test_the_program_s_own_matplotlib_is_left_alone() -> None:
     shown = [picture(Label(x=0, y=14, text="a"), Line(points=((0, 20), (90, 60)), dashed=True))]
     before = dict(matplotlib.rcParams)
     style = {
-        **{"text.usetex": True, "font.size": 40, "text.antialiased": False},
-        **{"lines.linewidth": 9, "lines.antialiased": False, "lines.marker": "o"},
-        **{"path.sketch": (1, 100, 2), "figure.facecolor": "red", "savefig.dpi": 9},
-        **{"lines.scale_dashes": False, "figure.frameon": False, "font.family": "serif"},
+        "text.usetex": True,
+        "font.size": 40,
+        "text.antialiased": False,
+        "lines.linewidth": 9,
+        "lines.antialiased": False,
+        "lines.marker": "o",
+        "path.sketch": (1, 100, 2),
+        "figure.facecolor": "red",
+        "savefig.dpi": 9,
+        "lines.scale_dashes": False,
+        "figure.frameon": False,
+        "font.family": "serif",
     }
     with matplotlib.rc_context(style):
         strange = b"".join(png_file(shown))
