@@ -129,4 +129,4 @@ def test_no_line_is_wider_than_the_screen_and_rows_are_as_long_as_their_steps() 
             }
             assert min(ends["waits"]) >= max(ends["done"])
 
-    check_cases(evaluations(), check, 50)
+    check_cases(evaluations(), check, 30)
