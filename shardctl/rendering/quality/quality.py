@@ -9,7 +9,7 @@ from typing import Any
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.verdict import Verdict, meaning
+from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.quality.what_if import Alternative
 from shardctl.rendering.quality.memory import counted_how, memory_record, memory_text
 from shardctl.rendering.quality.metrics import (
@@ -29,16 +29,6 @@ __all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]
 
 
 # Verdicts of orders that look mixed and are.
-MIXED: frozenset[Verdict] = frozenset({"good", "as good as uniform", "cannot tell"})
-
-
-def even_from_afar(verdict: Verdict) -> str:
-    """Return what is said of a picture that looks like a uniform permutation of an order."""
-    said = "not shuffled" if verdict == "no shuffle" else verdict
-    return (
-        f"As evenly as it looks from afar, near by this order is {said}: that is finer than what "
-        "is drawn, and in the score."
-    )
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:

@@ -12,12 +12,9 @@ from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality.quality import (
-    order_picture,
-    score_picture,
-    what_if_picture,
-)
+from shardctl.rendering.pictures.quality.quality import order_picture, score_picture
 from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
+from shardctl.rendering.pictures.quality.what_if import what_if_picture
 from shardctl.rendering.pictures.simulate import strips_picture
 from shardctl.rendering.quality.memory import memory_lines
 from shardctl.rendering.quality.metrics import LABELS, metric_cells

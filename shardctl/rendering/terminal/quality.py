@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.text import counted
 from shardctl.planning.pictures.places import places
 from shardctl.planning.quality.quality import Quality
-from shardctl.rendering.quality.quality import MIXED, even_from_afar
+from shardctl.planning.quality.verdict import MIXED, even_from_afar
 from shardctl.rendering.terminal.bars import beside
 from shardctl.rendering.terminal.braille import braille, grey, is_even
 from shardctl.rendering.terminal.sparks import sparks

@@ -16,12 +16,12 @@ from shardctl.planning.pictures.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.sample import sample_epoch
+from shardctl.planning.quality.verdict import MIXED, even_from_afar
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Key, legend
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
 from shardctl.rendering.pictures.quality.shard_map import FEW, is_even, shard_map_picture
 from shardctl.rendering.pictures.quality.what_if import what_if_picture
-from shardctl.rendering.quality.quality import MIXED, even_from_afar
 
 _HEIGHT = 150.0  # of the score over the epoch
 _SPREADS = 2.0  # of the band, in which 95% of uniform permutations are
