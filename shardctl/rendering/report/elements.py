@@ -145,7 +145,7 @@ def figures(pictures: Sequence[Picture]) -> str:
 
     More than two are two stacks of about one height, read one after the other.
     """
-    shown = list(map(figure, pictures))
+    shown = [figure(picture, f"picture-{picture.name}") for picture in pictures]
     if not shown:
         return ""
     kind = "figures alone" if len(shown) == 1 else "figures"
