@@ -64,7 +64,7 @@ def compare_reports(
     A snapshot counts as it was pinned, and its dataset need not be there.
 
     Args:
-        a: a snapshot or a settings file (shardctl.yaml): its path, or what `snapshot`,
+        a: a snapshot or the settings file of a project: its path, or what `snapshot`,
             `read_snapshot` or `report` returned. It is the expected one.
         b: another one.
         dataset: what settings files read, in place of what they name; paths in a file are relative

@@ -124,8 +124,8 @@ def make_dataset(split="train", seed=3):
         shardctl("plan", "train[:10]", "-d", "mnist", "-f", "json", "-o", "before.json")
         shardctl("plan", "train[:20]", "-d", "mnist", "-f", "json", "-o", "after.json")
     if command == "report":
-        shardctl("snapshot", "train", "-d", "imagenet2012", "-o", "order.yaml")
-        Path("shardctl.yaml").write_text("dataset: imagenet2012\nread: {buffer: 1000}\n")
+        for name, block in (("before.yaml", 2), ("after.yaml", 3)):
+            shardctl("snapshot", "train", "-d", "imagenet2012", "--block", block, "-o", name)
     examples = examples_of(command)
     assert 2 <= len(examples) <= 3
     for example in examples:

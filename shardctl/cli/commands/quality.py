@@ -140,15 +140,14 @@ def quality(
     batches of 256 are meant. Seeds that are not given get stand-ins.
 
     A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
-    of storage, an even grey a uniform permutation) and the score over the epoch; -f svg draws them.
+    of storage, an even grey a uniform permutation) and the score over the epoch; -o quality.svg
+    draws these and what other settings would score.
 
     Examples:
       # How much shuffling are shuffled files and a buffer?
       shardctl quality --shuffle-files --buffer 10000 -d imagenet2012
       # The smallest buffer that reaches a score; --memory 8GiB asks the other way round
       shardctl quality --shuffle-files --target 0.9 -d mnist
-      # The same as a picture for a pull request: shards by position, score, what would help
-      shardctl quality --shuffle-files --buffer 10000 -d imagenet2012 -o quality.svg
       # TFDS, Hugging Face, Grain and torch side by side
       shardctl quality --loaders --batch 256 -d imagenet2012
     """

@@ -99,7 +99,7 @@ def report(
       # The same figures for programs
       shardctl report --shuffle-files --buffer 10000 -d mnist -f json
       # Where do two pipelines part, and which is shuffled better?
-      shardctl report --compare order.yaml shardctl.yaml -o compared.html
+      shardctl report --compare before.yaml after.yaml -o compared.html
     """
     from shardctl.planning.report.question import ReportQuestion
     from shardctl.planning.report.report import report_of

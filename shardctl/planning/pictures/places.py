@@ -1,47 +1,40 @@
-"""Where in storage the examples of an epoch lie, as a few thousand points."""
+"""Where in storage the examples of an epoch lie, one after the other."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
-from shardctl.planning.quality.sample import Floats, OrderSample
+from shardctl.core.order.order import Order
+from shardctl.planning.pictures.shard_map import one_in_each_part
+from shardctl.planning.quality.sample import (
+    COMPLETE_LIMIT,
+    Floats,
+    codes_of_stretches,
+    epoch_length,
+    sample_epoch,
+)
+from shardctl.planning.quality.storage_order import StorageOrder
 
-_MOST = 4096
+_LOOKED_UP = 1 << 16  # positions of a long epoch
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Places:
-    """Points of an epoch: how far into it each is, and how far into storage its example lies.
+def places(order: Order) -> Floats:
+    """Return how far into storage the examples of the first epoch lie, in its order, float64[n].
 
-    Both are parts from 0 to 1, float64[k]: the middle of what an example takes of either.
+    0 is the start of what is read and 1 its end; each is the middle of what an example takes. Of an
+    epoch of more than two million examples single positions are looked up, one in each of equal
+    parts: a stretch would show the few shards that the interleave has open.
+
+    >>> from shardctl.planning.order import plan_order
+    >>> places(plan_order("mnist", "train[:4]").order).tolist()
+    [0.125, 0.375, 0.625, 0.875]
     """
-
-    positions: Floats
-    storage: Floats
-
-    def __len__(self) -> int:
-        return len(self.positions)
-
-
-def places(sample: OrderSample, *, most: int = _MOST) -> Places:
-    """Return at most so many points of what is measured of an epoch, all where there are fewer.
-
-    One point in each equal part of what is measured, at random there: at equal distances they
-    would show the same slot of the interleave again and again. The same sample has the same points.
-
-    >>> from shardctl.planning.quality.sample import sample_of
-    >>> found = places(sample_of(np.array([1, 0]), np.array([0, 0])))
-    >>> found.positions.tolist(), found.storage.tolist()
-    ([0.25, 0.75], [0.75, 0.25])
-    """
-    count = min(most, sample.num_measured)
-    edges = np.arange(count + 1) * sample.num_measured // max(count, 1)
-    chosen = np.random.default_rng(0).integers(edges[:-1], edges[1:]) if count else edges[:0]
-    rows, columns = np.divmod(chosen, max(sample.length, 1))
-    positions = sample.starts[rows] + columns
-    return Places(
-        positions=(positions + 0.5) / sample.num_positions,
-        storage=(sample.ranks[rows, columns] + 0.5) / sample.num_ranks,
-    )
+    num_positions = epoch_length(order)
+    if num_positions <= COMPLETE_LIMIT:
+        sample = sample_epoch(order)
+        return np.asarray((sample.ranks[0] + 0.5) / sample.num_ranks, np.float64)
+    generator = np.random.default_rng(0)
+    positions = one_in_each_part(0, num_positions, _LOOKED_UP, generator)
+    storage = StorageOrder([order.reads_of_epoch], order.codes)
+    ranks, _ = storage.of(codes_of_stretches(order, 0, positions, 1, exact=False).ravel())
+    return np.asarray((ranks + 0.5) / storage.num_ranks, np.float64)

@@ -138,7 +138,7 @@ def _whole(sample: OrderSample, bounds: Sequence[tuple[int, int]]) -> _Measured:
 def _looked_up(order: Order, bounds: Sequence[tuple[int, int]]) -> _Measured:
     each = _LOOKED_UP // len(bounds)
     generator = np.random.default_rng(0)
-    positions = np.concatenate([_one_in_each_part(*bound, each, generator) for bound in bounds])
+    positions = np.concatenate([one_in_each_part(*bound, each, generator) for bound in bounds])
     storage = StorageOrder([order.reads_of_epoch], order.codes)
     codes = codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
     begins = storage.first_codes
@@ -156,7 +156,7 @@ def _looked_up(order: Order, bounds: Sequence[tuple[int, int]]) -> _Measured:
     )
 
 
-def _one_in_each_part(start: int, stop: int, count: int, generator: np.random.Generator) -> Int64s:
+def one_in_each_part(start: int, stop: int, count: int, generator: np.random.Generator) -> Int64s:
     """Return a position at random in each of `count` equal parts of [start, stop), ascending."""
     size, rest = divmod(stop - start, count)
     number = np.arange(count + 1)

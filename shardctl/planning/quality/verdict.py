@@ -38,6 +38,7 @@ _MEANINGS: dict[Verdict, str] = {
     "as good as uniform": "it cannot be told from a uniform permutation",
     "cannot tell": "so few examples score as much by chance, whatever shuffles them",
 }
+MIXED: frozenset[Verdict] = frozenset({"good", "as good as uniform", "cannot tell"})
 
 
 def verdict_of(score: Score, order: Order) -> Verdict:
@@ -65,3 +66,12 @@ def meaning(verdict: Verdict, loader: str = "tfds") -> str:
     if verdict == "no shuffle" and loader != "tfds":
         return "nothing shuffles; examples come in the order of storage"
     return _MEANINGS[verdict]
+
+
+def even_from_afar(verdict: Verdict) -> str:
+    """Return what is said of a picture that looks like a uniform permutation of an order."""
+    said = "not shuffled" if verdict == "no shuffle" else verdict
+    return (
+        f"As evenly as it looks from afar, near by this order is {said}: that is finer than what "
+        "is drawn, and in the score."
+    )

@@ -49,6 +49,8 @@ class Report:
     is_open: why nobody can know the order, where TensorFlow leaves it open; None where it is known.
     order: what the pictures are of. Where seeds are missing it is an order with stand-ins, as
         `assumed` says: what depends on the seed alone is one case of many.
+    before_buffer, opened: the order in which files are read into a shuffle buffer, and its first
+        visits; None where there is no buffer, or another loader or stages read.
     hosts, num_hosts: the three ways to share, among the hosts that read, or a stand-in.
     loaders: None where nobody asked for them.
     again: the command line that makes the report again.
@@ -67,6 +69,8 @@ class Report:
     layout: Shown[Layout]
     shard_map: Shown[ShardMap]
     strips: Shown[Strips]
+    before_buffer: Order | None
+    opened: Strips | None
     quality: Shown[Quality]
     hosts: Shown[HostsPlan]
     evaluation: Shown[Evaluation]
@@ -163,6 +167,7 @@ def report_of(question: ReportQuestion) -> Report:
     quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
+    before_buffer = _before_buffer(known)
     hosts = shown(lambda: hosts_side_by_side(dataset, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
     if is_open is None:
@@ -185,6 +190,8 @@ def report_of(question: ReportQuestion) -> Report:
         layout=shown(lambda: _layout(resolved)),
         shard_map=shown_of(read, lambda order: _shard_map(order, quality)),
         strips=shown_of(read, _strips),
+        before_buffer=before_buffer,
+        opened=None if before_buffer is None else _strips(before_buffer),
         quality=quality,
         hosts=hosts,
         evaluation=evaluation,
@@ -248,6 +255,24 @@ def _not_empty(order: Order) -> Order:
 
 def _shard_map(order: Order, quality: Shown[Quality]) -> ShardMap:
     return shard_map(order, quality.sample if isinstance(quality, Quality) else None)
+
+
+def _before_buffer(order: Order | None) -> Order | None:
+    """Return the order in which files are read into a buffer, None where there is none to see."""
+    settings = None if order is None else order.settings
+    if order is None or settings is None or not order.num_examples:
+        return None
+    if settings.buffer is None or settings.stages is not None or settings.loader != "tfds":
+        return None
+    read = replace(
+        settings,
+        buffer=None,
+        buffer_seed=None,
+        buffer_reshuffle=None,
+        batch=None,
+        drop_remainder=False,
+    )
+    return Order(order.dataset, order.ranges, read)
 
 
 def _strips(order: Order) -> Strips:

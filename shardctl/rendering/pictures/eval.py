@@ -79,7 +79,7 @@ def eval_pictures(evaluation: Evaluation) -> tuple[Picture, ...]:
     for number, row in enumerate(rows):
         marks += _bars(row, field, window, field.y.at(number) + (_ROW - _BAR) / 2)
     marks += _separators(field, window)
-    marks += _words(evaluation, groups, field)
+    marks += _words(evaluation, groups, field, top=top)
     if hang is not None:
         marks += _hang(hang, field, window, top=top)
     return (
@@ -161,9 +161,11 @@ def _separators(field: Plane, window: StepWindow) -> Iterator[Mark]:
         yield Line(points=((x, field.y.end), (x, field.y.start)), role="grid")
 
 
-def _words(evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane) -> Iterator[Mark]:
+def _words(
+    evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane, *, top: float
+) -> Iterator[Mark]:
     """Yield behind each row how many steps it has, and who waits."""
-    yield Label(x=WIDTH, y=field.y.end - GAP, text=_STEPS_TITLE, anchor="end", quiet=True)
+    yield Label(x=WIDTH, y=top + TEXT - 1, text=_STEPS_TITLE, anchor="end", quiet=True)
     for number, group in enumerate(groups):
         yield Label(
             x=WIDTH,
@@ -237,7 +239,7 @@ def _numbers(evaluation: Evaluation, groups: Sequence[HostGroup]) -> Numbers:
     )
     rows = [
         (
-            hosts_of(group),
+            _which(group),
             *map(
                 _number,
                 (
@@ -254,6 +256,12 @@ def _numbers(evaluation: Evaluation, groups: Sequence[HostGroup]) -> Numbers:
         for group in groups
     ]
     return Numbers(headings=(*_HEADINGS, *ways), rows=rows)
+
+
+def _which(group: HostGroup) -> str:
+    if group.are_neighbours:
+        return hosts_of(group)
+    return f"{group.count:,} of {span((group.first, group.last))}"
 
 
 def _number(values: Span) -> object:

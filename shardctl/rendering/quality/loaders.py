@@ -34,6 +34,11 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     read = _read(plan)
     if read:
         yield "\n"
+        if screen.pictures:
+            from shardctl.rendering.terminal.loaders import loader_bars
+
+            yield from loader_bars(plan, screen)
+            yield "\n"
         yield table(*mixing_cells(plan), screen)
         yield paragraph(mixing_legend(plan), screen)
         yield "\n"

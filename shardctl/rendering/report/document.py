@@ -50,6 +50,7 @@ def report_document(report: Report) -> Document:
         "layout": part_document(report.layout, _layout),
         "shard_map": part_document(report.shard_map, shard_map_document),
         "strips": part_document(report.strips, _strips),
+        "opened": None if report.opened is None else _strips(report.opened),
         "quality": part_document(quality, quality_document),
         "hosts": part_document(report.hosts, hosts_document),
         "eval": part_document(report.evaluation, eval_document),

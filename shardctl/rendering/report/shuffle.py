@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
+from shardctl.core.order.order import Order
+from shardctl.core.text import counted
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality.quality import (
-    order_picture,
-    score_picture,
-    what_if_picture,
-)
+from shardctl.rendering.pictures.quality.quality import order_picture, score_picture
 from shardctl.rendering.pictures.quality.shard_map import shard_map_picture
+from shardctl.rendering.pictures.quality.what_if import what_if_picture
 from shardctl.rendering.pictures.simulate import strips_picture
 from shardctl.rendering.quality.memory import memory_lines
 from shardctl.rendering.quality.metrics import LABELS, metric_cells
@@ -99,5 +99,29 @@ def open_section(report: Report) -> Section:
     elif isinstance(order, NotShown):
         body = not_shown(order)
     else:
-        body = figures([strips_picture(strips, order)])
+        body = "".join(_open(report, strips_picture(strips, order)))
     return Section(anchor="open", title="Which files are open when?", body=body)
+
+
+def _open(report: Report, handed_out: Picture) -> Iterator[str]:
+    """Yield what slots read, and behind a buffer what it hands out besides."""
+    reading = report.before_buffer or report.order
+    if isinstance(reading, Order) and reading.has_blocks and reading.settings.stages is None:
+        settings = reading.settings
+        files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
+        yield paragraph(
+            f"Examples come from {counted(files, 'file')} at a time. Each has a slot, and the "
+            f"slots take turns: {counted(settings.block, 'example')} of the file in the slot, then "
+            "the next slot. A file that is read to its end leaves its slot to another.",
+            "lead",
+        )
+    if report.before_buffer is None or report.opened is None:
+        yield figures([handed_out])
+        return
+    opened = strips_picture(report.opened, report.before_buffer)
+    yield figures(
+        [
+            replace(opened, name="opened", title="What is read of the files, into the buffer"),
+            replace(handed_out, title="What the shuffle buffer hands out"),
+        ]
+    )

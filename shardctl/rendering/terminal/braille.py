@@ -12,6 +12,7 @@ _Scalar = TypeVar("_Scalar", bound=np.generic)
 _BITS = np.array([[1, 8], [2, 16], [4, 32], [64, 128]])  # of the dots of a character, from U+2800
 _DOTS_HIGH, _DOTS_WIDE = _BITS.shape
 _EVEN = 2  # dots of a character where as much lies as anywhere else: every fourth one
+_MOSTLY = 0.75  # of all characters, with which of so many dots they look even
 # Which dots come first where none of a character has more than the others: set in this order they
 # lie evenly, beside those of the next characters too.
 _TURNS = np.array([[0, 4], [6, 2], [5, 1], [3, 7]])
@@ -61,3 +62,8 @@ def grey(places: NDArray[np.float64], columns: int, lines: int) -> NDArray[np.bo
     dots = (np.argsort(first, axis=-1) < num_dots[..., None]) & (cells > 0)
     blocks = dots.reshape(lines, columns, _DOTS_HIGH, _DOTS_WIDE)
     return np.asarray(blocks.swapaxes(1, 2).reshape(height, width), bool)
+
+
+def is_even(dots: NDArray[np.bool_]) -> bool:
+    """Whether the dots of `grey` look like those of a uniform permutation."""
+    return bool((_blocks(dots).sum(axis=(2, 3)) == _EVEN).mean() > _MOSTLY)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.text import counted
+from shardctl.planning.pictures.places import places
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.sample import sample_epoch
+from shardctl.planning.quality.verdict import MIXED, even_from_afar
 from shardctl.rendering.terminal.bars import beside
-from shardctl.rendering.terminal.braille import braille, grey
+from shardctl.rendering.terminal.braille import braille, grey, is_even
 from shardctl.rendering.terminal.sparks import sparks
 from shardctl.rendering.text.looks import styled
 from shardctl.rendering.text.tables import Screen, paragraph
@@ -23,22 +24,23 @@ _WIDEST_PART = 5  # columns of a tenth of the epoch
 
 def places_lines(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield where in storage the examples of the epoch lie, as dots, and what to see there."""
-    sample = sample_epoch(plan.order, window=plan.window)
     columns = screen.picture_width - _GUTTER
     lines = min(max(columns // _COLUMNS_A_LINE, _LEAST_LINES), _MOST_LINES)
-    # One stretch after the other, each as wide as the part of the epoch that it stands for.
-    places = (sample.ranks.ravel() + 0.5) / sample.num_ranks
+    dots = grey(places(plan.order), columns, lines)
     yield paragraph(
-        "over the epoch, where its examples lie in storage: a diagonal is the order of "
-        "storage, an even grey a uniform permutation",
+        "To see: over the epoch, where its examples lie in storage. A diagonal is the order of "
+        "storage, an even grey a uniform permutation.",
         beside(screen),
     )
     sides = [_SIDES[0], *[""] * (lines - 2), _SIDES[1]]
-    for side, line in zip(sides, braille(grey(places, columns, lines)), strict=True):
+    for side, line in zip(sides, braille(dots), strict=True):
         yield f"{_quiet(f'{side:<{_GUTTER - 1}}│', screen)}{line}\n"
     end = f"position {plan.num_examples - 1:,}"
     ruler = f"0{end:>{columns - 1}}" if len(end) < columns - 1 else end[-columns:]
     yield f"{_quiet(' ' * _GUTTER + ruler, screen)}\n"
+
+    if plan.verdict not in MIXED and is_even(dots):
+        yield paragraph(even_from_afar(plan.verdict), beside(screen))
 
 
 def score_lines(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -61,11 +63,14 @@ def _what_to_see(plan: Quality) -> str:
     parts, tail = plan.by_position, plan.tail
     values = [part.score.value for part in parts]
     low, high = f"{min(values):.4f}", f"{max(values):.4f}"
-    text = f"score near by over the epoch, {low if low == high else f'{low} to {high}'}"
+    text = (
+        "To see: the score near by over the epoch, which is best as high as that of a uniform "
+        f"permutation. It is {low if low == high else f'{low} to {high}'}"
+    )
     if tail is not None:
-        text += f"; by itself the last {counted(tail.stop - tail.start, 'example')}, "
-        text += f"{tail.score.value:.4f}"
-    return f"{text}; uniform {parts[0].score.expected:.4f}"
+        end = counted(tail.stop - tail.start, "example")
+        text += f", and {tail.score.value:.4f} of the last {end}"
+    return f"{text}; uniform {parts[0].score.expected:.4f}."
 
 
 def _quiet(text: str, screen: Screen) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -37,7 +38,7 @@ def test_a_page_is_written_and_made_again_by_its_own_line(shardctl: Shardctl) ->
     assert (outcome.exit_code, outcome.stdout, outcome.stderr) == (0, "", "")
     page = Path("page.html").read_text("utf-8")
     line = "shardctl report test --hosts 3 --compare a.yaml b.yaml -o report.html"
-    assert f"<pre><code>{line}</code></pre>" in page
+    assert re.sub("<[^>]*>", "", page[page.index("<pre>") : page.index("</pre>")]) == line
     assert shardctl(*shlex.split(line)[1:]).exit_code == 0
     assert Path("report.html").read_text("utf-8") == page
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import strategies as st
 
@@ -61,13 +63,8 @@ def test_who_is_late_is_seen_where_one_bar_has_room() -> None:
 def test_idle_hosts_and_refusals_are_words() -> None:
     lines = shown(plan(5), Screen(width=40))
     at = lines.index("files: host  examples")
-    assert [line.split()[-1] for line in lines[at + 1 : at + 6]] == [
-        "most",
-        "4",
-        "4",
-        "idle",
-        "idle",
-    ]
+    ends = [" ".join(re.findall(r"[\da-z]+", line)[1:]) for line in lines[at + 1 : at + 6]]
+    assert ends == ["4 most", "4", "4", "0 idle", "0 idle"]
     assert "2 hosts (3–4) are idle: no examples" in lines
     assert "files: TFDS refuses an InputContext with" in lines
     assert next(line for line in lines if line.startswith("files  ")).endswith("1.00 refused")
@@ -82,6 +79,13 @@ def test_many_hosts_are_in_groups_and_the_straggler_is_named() -> None:
     assert lines[at + 8].startswith("52–59 ")
     assert lines[at + 9].startswith("2 hosts (0, 3) have the most: 22,521 examples (+5.5% over")
     assert "the shaded part the most" in " ".join(lines)
+
+
+def test_idle_hosts_of_a_group_are_counted() -> None:
+    lines = shown(plan(1_000_000, IMAGENET), Screen(width=60))
+    at = next(number for number, line in enumerate(lines) if line.startswith("files: host"))
+    assert lines[at + 1].endswith(" 0–1,252 most, 123,976 idle")  # of 125,000 hosts 1,024 read
+    assert all(line.endswith(" 0 idle") for line in lines[at + 2 : at + 9])
 
 
 def test_a_sweep_shows_what_is_over_one() -> None:

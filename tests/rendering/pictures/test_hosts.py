@@ -91,6 +91,9 @@ def test_a_million_hosts_are_in_groups_of_which_both_ends_are_drawn() -> None:
     assert first[:4] == ("0–15624", 0, lengths.max(), lengths.sum() / 15_625)
     assert last[:4] == ("984375–999999", 0, 0, 0.0)
     assert {"most, some idle", "idle"} <= set(labels(files))
+    ticks = [int(text) for text in labels(files) if text.isdecimal() and int(text) > 1500]
+    assert ticks
+    assert not any(tick % 15_625 for tick in ticks)
     assert "998,976 hosts (1024–999999) are idle: no examples." in words(files)
 
 

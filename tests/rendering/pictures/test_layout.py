@@ -7,7 +7,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.layout import Layout, layout
 from shardctl.rendering.pictures.layout import layout_pictures
-from shardctl.rendering.pictures.picture import Box, Label, Picture
+from shardctl.rendering.pictures.picture import Box, Label, Line, Picture
 from tests.cases import FUZZ, check_cases
 from tests.rendering.hosts.random_hosts import splits
 from tests.rendering.pictures.drawn import HOSTILE, check_labels
@@ -47,6 +47,11 @@ def test_a_file_that_is_missing_is_named_and_counts_in_no_mean() -> None:
     assert list(picture.numbers.rows) == [(0, 4, 1000), (1, 4, None), (2, 4, 1000)]
     assert "- missing" in labels(picture)
     assert labels(picture)[-1] == "Shard 1 is missing."
+    means = [mark for mark in picture.marks if isinstance(mark, Line) and mark.dashed][1:]
+    bars = [mark for mark in picture.marks if isinstance(mark, Box) and mark.title and mark.width]
+    assert [mean.points[0][0] for mean in means] == pytest.approx(
+        [bar.x + bar.width for bar in (bars[0], bars[-1])]  # where all bars end
+    )
 
 
 def test_many_shards_are_in_groups_of_which_both_ends_are_drawn() -> None:

@@ -35,7 +35,7 @@ SETTINGS = {"shuffle_seed": 5, "buffer": 16, "buffer_seed": 2, "batch": 8}
 KEYS = [
     *("format_version", "kind", "dataset", "spec", "pipeline", "num_examples", "num_hosts"),
     *("num_devices", "predictable", "open", "assumed", "settings", "again", "notes", "warnings"),
-    *("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint", "loaders"),
+    *("layout", "shard_map", "strips", "opened", "quality", "hosts", "eval", "lint", "loaders"),
 ]
 
 

@@ -39,3 +39,16 @@ def test_which_files_are_open() -> None:
     assert "<svg" in open_section(shared()).body
     made = replace(shared(), strips=NotShown(reason="nothing is read"))
     assert text_of(open_section(made).body) == "Not shown. nothing is read"
+
+
+def test_what_slots_read_is_there_behind_a_buffer_too() -> None:
+    made = shared()
+    assert made.before_buffer is not None
+    assert made.opened is not None
+    html = open_section(made).body
+    assert 'id="opened"' in html
+    assert "What the shuffle buffer hands out" in html
+    assert "Examples come from 2 files at a time." in text_of(html)  # of the two of host 0
+    alone = open_section(mnist()).body
+    assert "buffer" not in alone
+    assert "Examples come from 1 file at a time." in text_of(alone)

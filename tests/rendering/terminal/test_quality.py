@@ -55,12 +55,12 @@ def test_what_to_see_and_the_figures_are_said_in_words() -> None:
         even_dataset(20_000, 40), ReadSettings(shuffle_seed=1, buffer=500, buffer_seed=2)
     )
     text = " ".join(_lines(plan))
-    assert "a diagonal is the order of storage, an even grey a uniform permutation" in text
+    assert "A diagonal is the order of storage, an even grey a uniform permutation." in text
     values = [part.score.value for part in plan.by_position]
     assert f"{min(values):.4f} to {max(values):.4f}" in text
     assert plan.tail is not None
-    assert f"the last {plan.tail.stop - plan.tail.start} examples" in text
-    assert f"{plan.tail.score.value:.4f}; uniform {plan.by_position[0].score.expected:.4f}" in text
+    end = f"{plan.tail.score.value:.4f} of the last {plan.tail.stop - plan.tail.start} examples"
+    assert f"{end}; uniform {plan.by_position[0].score.expected:.4f}." in text
     assert "position 19,999" in text
 
 
@@ -131,3 +131,16 @@ def test_a_million_million_examples_are_drawn_from_stretches() -> None:
         for y, line in enumerate(dots):
             if line[x] != "⠀":
                 assert abs((x + 0.5) / 73 - (y + 0.5) / 12) < 0.12
+
+
+def test_what_looks_even_from_afar_and_is_not_is_said() -> None:
+    # A million files in a random order, 16 of them open: a dot stands for thousands of files.
+    dataset = even_dataset(10**12, 1_000_000)
+    weak = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=100_000, buffer_seed=1))
+    assert weak.verdict == "weak"
+    text = " ".join(_lines(weak))
+    assert "As evenly as it looks from afar, near by this order is weak" in text
+    sorted_ = quality_alone(dataset, ReadSettings())
+    assert "from afar" not in " ".join(_lines(sorted_))
+    mixed = quality_alone(even_dataset(60_000, 60), ReadSettings(buffer=60_000, buffer_seed=1))
+    assert "from afar" not in " ".join(_lines(mixed))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from shardctl.rendering.pictures.axes import (
     GAP,
@@ -36,6 +37,7 @@ from shardctl.rendering.pictures.picture import (
 
 MOST_COLUMNS = 64  # of more hosts or shards each column is a group
 _MOST_ROWS = 8  # with values beside them
+_WORD_LINES = 3  # of words above columns
 _HEIGHT = 84.0  # of the field of columns
 _UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
@@ -104,36 +106,59 @@ def draw_panels(panels: Sequence[Panel], *, of: str) -> Drawn:
 
 def _columns(panel: Panel, of: str, *, top: float, left: float) -> Drawn:
     rows = panel.rows
-    field = plane(
-        Axis(first=0, last=len(rows), title=of, ticks=named_ticks(row.name for row in rows)),
-        Axis(first=0, last=max(row.most for row in rows), ticks=tuple(panel.ticks)),
-        top=top + (LINE_HEIGHT - GAP if any(row.word for row in rows) else -GAP),
-        height=_HEIGHT,
-        left=left,
-    )
+    x = Axis(first=0, last=len(rows), title=of, ticks=named_ticks(row.name for row in rows))
+    y = Axis(first=0, last=max(row.most for row in rows), ticks=tuple(panel.ticks))
+    # Where words are is known from the width of the field alone, and how high they are after that.
+    words = _words([row.word for row in rows], plane(x, y, height=_HEIGHT, left=left))
+    num_lines = max((min(word.line + 1, _WORD_LINES) for word in words), default=0)
+    room = num_lines * LINE_HEIGHT - GAP
+    field = plane(x, y, top=top + room, height=_HEIGHT, left=left)
     marks = [*field.marks, *columns(field, [row.bar() for row in rows])]
     if panel.mean is not None:
-        y = field.y.at(panel.mean)
-        marks.append(Line(points=((field.x.start, y), (WIDTH, y)), role="uniform", dashed=True))
-    marks += _words([row.word for row in rows], field)
+        at = field.y.at(panel.mean)
+        marks.append(Line(points=((field.x.start, at), (WIDTH, at)), role="uniform", dashed=True))
+    for word in words:
+        marks += word.marks(field.y.end - 3)
     return Drawn(tuple(marks), field.bottom)
 
 
-def _words(words: Sequence[str], field: Plane) -> Iterator[Mark]:
-    """Yield what stands out above the field: a line over neighbours of one word, and the word.
+class _Word(NamedTuple):
+    """How neighbours stand out: a line over them from `start` to `stop`, and the word above it."""
 
-    Of words that would overlap the first of those that are said once is there, the line of each.
+    start: float
+    stop: float
+    text: str
+    left: float
+    line: int
+
+    def marks(self, y: float) -> Iterator[Mark]:
+        """Yield both; words that have no room beside each other are on lines of their own."""
+        yield Line(points=((self.start, y), (self.stop, y)), role="alarm")
+        if self.line < _WORD_LINES:
+            yield Label(x=self.left, y=y - 4 - self.line * LINE_HEIGHT, text=self.text, bold=True)
+
+
+def _words(words: Sequence[str], field: Plane) -> list[_Word]:
+    """Return where words stand, the shortest runs of columns nearest to these.
+
+    Where many have no room, the line over their columns says that there is one.
     """
-    y = field.y.end - 3
-    taken: list[tuple[float, float]] = []
-    for start, stop, word in sorted(_runs(words), key=lambda run: run[1] - run[0]):
-        left, right = field.x.at(start), field.x.at(stop)
-        yield Line(points=((left + 1, y), (right - 1, y)), role="alarm")
-        width = text_width(word, bold=True)
+    found: list[_Word] = []
+    ends: list[list[tuple[float, float]]] = [[] for _ in range(_WORD_LINES)]
+    for first, stop, text in sorted(_runs(words), key=lambda run: run[1] - run[0]):
+        left, right = field.x.at(first), field.x.at(stop)
+        width = text_width(text, bold=True)
         at = min(max((left + right - width) / 2, field.x.start), field.x.end - width)
-        if all(at >= other[1] + GAP or at + width + GAP <= other[0] for other in taken):
-            taken.append((at, at + width))
-            yield Label(x=at, y=y - 4, text=word, bold=True)
+        free = (
+            line
+            for line, taken in enumerate(ends)
+            if all(at >= other[1] + GAP or at + width + GAP <= other[0] for other in taken)
+        )
+        line = next(free, _WORD_LINES)
+        if line < _WORD_LINES:
+            ends[line].append((at, at + width))
+        found.append(_Word(left + 1, right - 1, text, at, line))
+    return found
 
 
 def _runs(words: Sequence[str]) -> Iterator[tuple[int, int, str]]:

@@ -6,7 +6,6 @@ without a pattern.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -17,19 +16,16 @@ from shardctl.planning.pictures.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.sample import sample_epoch
+from shardctl.planning.quality.verdict import MIXED, even_from_afar
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
-from shardctl.rendering.pictures.bars import Bar, Key, bars, legend
-from shardctl.rendering.pictures.bars import Part as PartOfBar
+from shardctl.rendering.pictures.bars import Key, legend
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
-from shardctl.rendering.pictures.quality.shard_map import FEW, shard_map_picture
-from shardctl.rendering.quality.memory import counted_how
-from shardctl.rendering.quality.quality import best_line
-from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.pictures.quality.shard_map import FEW, is_even, shard_map_picture
+from shardctl.rendering.pictures.quality.what_if import what_if_picture
 
 _HEIGHT = 150.0  # of the score over the epoch
 _SPREADS = 2.0  # of the band, in which 95% of uniform permutations are
 _LEAST = 5.0  # units of the end of an epoch, which would be too narrow to see
-_WIDEST_NAMES = 0.5  # of the width: what tells changes apart is at the end of their names
 
 
 def quality_pictures(quality: Quality) -> tuple[Picture, ...]:
@@ -44,15 +40,27 @@ def order_picture(quality: Quality, found: ShardMap) -> Picture:
     """Return the heat map of shards by position; of few shards the parts of each by position.
 
     Few shards may be read in turn from their first examples to their last, and feed all parts of
-    the epoch alike: as shards they would be one even shade, which a uniform permutation is.
+    the epoch alike: as shards they would be one even shade, which a uniform permutation is. Where
+    an order that is not mixed near by is one even shade yet, it is said.
     """
+    picture = _shards_or_parts(quality, found)
+    if quality.verdict not in MIXED and is_even(picture):
+        text = even_from_afar(quality.verdict)
+        note = text if picture.note is None else f"{picture.note} {text}"
+        return replace(picture, note=note, alternative=f"{picture.alternative} {text}")
+    return picture
+
+
+def _shards_or_parts(quality: Quality, found: ShardMap) -> Picture:
     if found.num_shards >= FEW:
         return shard_map_picture(found)
     sample = sample_epoch(quality.order, window=quality.window)
     sizes = sample.shard_sizes
     if len(sizes) != found.num_shards or len(found.labels) != len(sizes):
         return shard_map_picture(found)
-    pieces = NUM_ROWS // len(sizes)
+    pieces = min(NUM_ROWS // len(sizes), int(sizes.max()))
+    if pieces == 1:
+        return shard_map_picture(found)
     shards, ranks = sample.shards.ravel(), sample.ranks.ravel()
     firsts = np.cumsum(sizes) - sizes
     rows = shards * pieces + (ranks - firsts[shards]) * pieces // sizes[shards]
@@ -196,62 +204,3 @@ def _sampled_note(quality: Quality) -> str | None:
         f"{counted(sampled.stretch, 'example')} over the epoch"
     )
     return f"{text}, the buffer drawn at random." if sampled.buffer_drawn else f"{text}."
-
-
-def what_if_picture(quality: Quality) -> Picture:
-    """Return what other settings would score, with the memory of each buffer that is new."""
-    uniform = quality.score.expected
-    rows = []
-    for choice in quality.alternatives:
-        size = "" if choice.num_bytes is None else human_bytes(choice.num_bytes)
-        rows.append((choice.change, choice.score.value, choice.verdict, size))
-    if not rows:
-        rows.append(("as it is", quality.score.value, quality.verdict, ""))
-    drawn = bars(
-        [
-            Bar(
-                name=change,
-                parts=(PartOfBar(score, "data" if number else "other"),),
-                text=f"{score:.3f} · {size}" if size else f"{score:.3f}",
-                title=f"{change}: {score:.4f}, {verdict}{size and f', a buffer of {size}'}",
-            )
-            for number, (change, score, verdict, size) in enumerate(rows)
-        ],
-        top=4,
-        full=1.0,
-        expected=uniform,
-        most_names=_WIDEST_NAMES,
-    )
-    said = [f"{change}: {score:.4f} ({verdict})" for change, score, verdict, _ in rows]
-    return Picture(
-        name="what-if",
-        title="What other settings would score",
-        caption="Each bar changes one thing, or two; the dashed line is a uniform permutation. "
-        "Beside the score is the memory that a new buffer takes.",
-        alternative=f"{'; '.join(said)}; a uniform permutation: {uniform:.4f}. {_best(quality)}",
-        height=drawn.bottom + 4,
-        marks=drawn.marks,
-        numbers=Numbers(
-            headings=("what if", "score", "verdict", "memory of the buffer"),
-            rows=[(change, f"{score:.4f}", *others) for change, score, *others in rows],
-        ),
-        note=_memory_note(quality),
-    )
-
-
-def _best(quality: Quality) -> str:
-    if not quality.alternatives:
-        return "No other settings were measured."
-    line = best_line(quality)
-    return f"{line[:1].upper()}{line[1:]}."
-
-
-def _memory_note(quality: Quality) -> str | None:
-    errors = [choice.score.sampling_error or 0.0 for choice in quality.alternatives]
-    said = []
-    if max(errors, default=0.0) and math.isfinite(max(errors)):
-        said.append(f"Measured in samples, sampling error at most {max(errors):.4f}.")
-    how = counted_how(quality.element_size)
-    if how and any(choice.num_bytes is not None for choice in quality.alternatives):
-        said.append(f"Memory is {how}.")
-    return " ".join(said) or None

@@ -33,6 +33,7 @@ _IN_TABLE = 8  # columns of the numbers
 # Times what a uniform permutation shows, from which on a cell has the next level: what is around 1
 # has one level, whatever chance does to it.
 _STEPS = np.array([0.0, 0.25, 0.6, 1.6, 2.5, 4.0, 8.0, 16.0])
+_MOSTLY = 0.75  # of all cells, with which of one level the map looks even
 _EVEN = 3  # the level of what is as uniform
 assert len(_STEPS) == NUM_LEVELS
 
@@ -145,6 +146,12 @@ def levels(times: Floats) -> Int64s:
     return np.where(times > 0, found, 0).astype(np.int64)
 
 
+def is_even(picture: Picture) -> bool:
+    """Whether a picture of shards by position looks like that of a uniform permutation."""
+    maps = [mark.levels for mark in picture.marks if isinstance(mark, Cells)]
+    return len(maps) > 1 and bool((maps[-1] == _EVEN).mean() > _MOSTLY)  # the first is the key
+
+
 def _key() -> Drawn:
     """Return what the levels mean, with a mark at that of a uniform permutation."""
     low, high, even = "none", f"{_STEPS[-1]:.0f} times as many as uniform, or more", "uniform"
@@ -189,11 +196,11 @@ def _in_words(shard_map: ShardMap, pieces: int) -> str:
     what = what if pieces == 1 else "parts of shards"
     between = f"{fed.min()} to {fed.max()}" if fed.min() != fed.max() else f"{fed.min()}"
     return (
-        f"Of {num_rows} {what} the examples of a {num_columns}th of the epoch come from {between}, "
-        f"on average {fed.mean():.1f}; of a uniform permutation they would come from "
-        f"{uniform:.1f}. Their mean place in storage, from 0 to 1, is {place[0]:.2f} at the start "
-        f"of the epoch, {place.min():.2f} to {place.max():.2f} within it and {place[-1]:.2f} at "
-        "its end; of a uniform permutation 0.50 everywhere."
+        f"Of {num_rows} {what} each of {counted(num_columns, 'equal part')} of the epoch has "
+        f"examples of {between}, on average {fed.mean():.1f}; of a uniform permutation it would "
+        f"have those of {uniform:.1f}. Their mean place in storage, from 0 to 1, is "
+        f"{place[0]:.2f} at the start of the epoch, {place.min():.2f} to {place.max():.2f} within "
+        f"it and {place[-1]:.2f} at its end; of a uniform permutation 0.50 everywhere."
     )
 
 

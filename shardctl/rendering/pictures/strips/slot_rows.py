@@ -67,6 +67,7 @@ def slot_rows(strips: Strips, order: Order) -> tuple[list[Mark], float]:
     marks = list(field.marks)
     for number, header in enumerate(reversed(headers)):
         marks += _header(header, field, top - number * LINE_HEIGHT)
+    turns = [field.x.at(position) for header in headers for position, _ in header]
     free = dict.fromkeys(slots, field.x.start)
     nexts = _next_places(strips, field)
     for visit, name, hue, until in zip(
@@ -76,7 +77,11 @@ def slot_rows(strips: Strips, order: Order) -> tuple[list[Mark], float]:
         y = field.y.at(slots.index(slot)) + (ROW - BAR) / 2
         left, right = (field.x.at(visit.position + end) for end in (0, visit.count))
         marks.append(block(visit, strips, order, (left, right, y), hue))
-        label = block_label(name, hue, (left, right), (free[slot], until), y)
+        # Beside a block, if need be, rather on this side of a line than across it.
+        near = max([free[slot], *(x for x in turns if x <= left)])
+        end = min([until, *(x for x in turns if x >= right)])
+        label = block_label(name, hue, (left, right), (near, end), y)
+        label = label or block_label(name, hue, (left, right), (free[slot], until), y)
         marks += label
         free[slot] = max([right, *(_right_end(mark) for mark in label)])
     return marks, field.bottom + GAP

@@ -25,6 +25,7 @@ from shardctl.rendering.report.elements import (
     Section,
     cells_table,
     code,
+    command,
     first_upper,
     items,
     name,
@@ -147,18 +148,20 @@ def _told(comparison: ReportComparison) -> Iterator[str]:
         ("rules of the order", *(plain(side.rules) for side in sides)),
     ]
     yield cells_table("What A and B are", columns, rows, kind="said")
-    notes = [sentence(note) for note in comparison.notes]
-    notes += [
+    if comparison.notes:
+        yield "<h3>What was assumed</h3>\n"
+        yield items(first_upper(sentence(note)) for note in comparison.notes)
+    warnings = [
         f"{letter}: {sentence(text)}"
         for letter, side in zip("AB", sides, strict=True)
         for text in side.warnings
     ]
-    if notes:
-        yield "<h3>What was assumed, and what surprises</h3>\n"
-        yield items(notes)
+    if warnings:
+        yield "<h3>Worth knowing</h3>\n"
+        yield items(warnings)
     if comparison.again:
         yield "<h3>Make it again</h3>\n"
-        yield f"<pre>{code(comparison.again)}</pre>\n"
+        yield command(comparison.again)
     yield paragraph(f"Written by shardctl {plain(own_version())}.", "quiet")
 
 

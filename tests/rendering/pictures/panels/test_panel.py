@@ -94,6 +94,16 @@ def test_neighbours_of_one_word_share_it() -> None:
     assert over.points[1][0] == pytest.approx(full[5].x, abs=4)
 
 
+def test_words_that_would_overlap_are_on_lines_of_their_own() -> None:
+    words = {20: "empty", 21: "empty", 22: "most", 23: "missing"}
+    rows = [row(number, 4, word=words.get(number, "")) for number in range(40)]
+    drawn = draw_panels([panel(rows)], of="host")
+    check_labels(drawn.marks, drawn.bottom)
+    found = {mark.text: mark.y for mark in drawn.marks if isinstance(mark, Label) and mark.bold}
+    assert set(found) == {"empty", "most", "missing"}
+    assert len(set(found.values())) == 3
+
+
 def test_fields_of_panels_begin_at_one_place() -> None:
     rows = [[row(number, value) for number in range(20)] for value in (3, 12_345)]
     drawn = draw_panels(list(map(panel, rows)), of="host")

@@ -18,9 +18,7 @@ from shardctl.rendering.pictures.picture import WIDTH, Band, Box, Cells, Line, P
 from shardctl.rendering.pictures.quality.quality import (
     quality_pictures,
     score_picture,
-    what_if_picture,
 )
-from shardctl.rendering.text.quantities import human_bytes
 from tests.cases import check_cases
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
 from tests.rendering.pictures.drawn import check_labels
@@ -102,30 +100,6 @@ def test_the_numbers_of_the_score_are_those_of_the_parts_and_the_end() -> None:
     assert f"the order scores {plan.score.value:.4f} ({plan.verdict})" in text
     assert f"a uniform permutation {plan.score.expected:.4f}" in text
     assert f"The last {plan.tail.stop - plan.tail.start} examples score" in text
-
-
-def test_what_if_has_a_bar_of_each_change_and_the_memory_of_buffers() -> None:
-    plan = quality("imagenet2012", "train", {"shuffle_seed": 1, "buffer": 10_000, "buffer_seed": 2})
-    picture = what_if_picture(plan)
-    bars = [mark for mark in picture.marks if isinstance(mark, Box)]
-    scores = [choice.score.value for choice in plan.alternatives]
-    assert [bar.width for bar in bars] == pytest.approx(
-        [bars[0].width * score / scores[0] for score in scores]
-    )
-    assert [bar.role for bar in bars] == ["other"] + ["data"] * (len(bars) - 1)
-    buffers = {choice.change: choice.num_bytes for choice in plan.alternatives if choice.num_bytes}
-    assert buffers
-    shown = {row[0]: row[3] for row in picture.numbers.rows if row[3]}
-    assert shown == {change: human_bytes(size) for change, size in buffers.items()}
-    assert "Does most: cycle 256." in picture.alternative
-
-
-def test_no_name_of_a_change_loses_what_tells_it_apart() -> None:
-    picture = what_if_picture(quality("imagenet2012", "train", {}))
-    names = [row[0] for row in picture.numbers.rows]
-    drawn = {mark.text for mark in picture.marks if hasattr(mark, "text")}
-    assert len(names) > 8
-    assert set(names) <= drawn
 
 
 def test_four_shards_read_side_by_side_do_not_look_shuffled() -> None:
@@ -216,12 +190,9 @@ def test_stages_are_drawn_as_settings_are() -> None:
     assert found[0].name == "shard-map"
 
 
-def test_without_alternatives_there_is_the_present_score() -> None:
+def test_without_alternatives_there_is_no_picture_of_them() -> None:
     plan = quality_alone(even_dataset(1000, 10), ReadSettings())
     assert [picture.name for picture in quality_pictures(plan)] == ["shard-map", "score"]
-    picture = what_if_picture(plan)
-    _check(picture)
-    assert picture.numbers.rows == [("as it is", f"{plan.score.value:.4f}", "no shuffle", "")]
 
 
 def test_long_epochs_say_that_they_are_sampled_and_take_no_time() -> None:
@@ -243,3 +214,28 @@ def test_svg_of_one_picture_is_small() -> None:
     )
     sizes = [len("".join(svg_file([picture])).encode()) for picture in quality_pictures(plan)]
     assert max(sizes) < 40 * 1024
+
+
+def test_what_looks_even_from_afar_and_is_not_is_said() -> None:
+    dataset = even_dataset(10**12, 1_000_000)
+    weak = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=100_000, buffer_seed=1))
+    picture = quality_pictures(weak)[0]
+    for text in (picture.note, picture.alternative):
+        assert text is not None
+        assert "near by this order is weak" in text
+    _check(picture)
+    for settings in (ReadSettings(), ReadSettings(buffer=60_000, buffer_seed=1)):
+        plan = quality_alone(even_dataset(60_000, 60), settings)
+        assert "from afar" not in quality_pictures(plan)[0].alternative
+
+
+@pytest.mark.parametrize(("num_examples", "num_shards", "names"), [(2, 1, 2), (3, 3, 3), (7, 2, 8)])
+def test_shards_have_no_more_parts_than_examples(
+    num_examples: int, num_shards: int, names: int
+) -> None:
+    plan = quality_alone(even_dataset(num_examples, num_shards), ReadSettings())
+    picture = quality_pictures(plan)[0]
+    _check(picture)
+    assert len(picture.numbers.rows) == names
+    drawn = [mark for mark in picture.marks if isinstance(mark, Cells)][-1].levels
+    assert np.count_nonzero(drawn) == num_examples  # each example in a cell of its own

@@ -66,9 +66,9 @@ def test_the_table_has_the_counts_of_all_examples() -> None:
 def test_words_say_from_how_many_shards_a_part_comes() -> None:
     # One file at a time, each half of a column wide: a column of 100 examples is within one file.
     text = shard_map_picture(_map(9600, 48, ReadSettings(cycle=1))).alternative
-    assert "Of 48 shards the examples of a 96th of the epoch come from 1, on average 1.0" in text
+    assert "each of 96 equal parts of the epoch has examples of 1, on average 1.0" in text
     # 48 (1 - (47/48)**100) = 42.2 of them, if the 100 are drawn uniformly.
-    assert "of a uniform permutation they would come from 42.2" in text
+    assert "of a uniform permutation it would have those of 42.2" in text
     assert "is 0.01 at the start of the epoch" in text
     assert "0.99 at its end" in text
 
