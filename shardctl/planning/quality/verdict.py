@@ -30,6 +30,9 @@ FAIR = 0.5
 GOOD = 0.8
 SPREADS = 5.0
 
+# Verdicts of orders that may look like a uniform permutation.
+MIXED: frozenset[Verdict] = frozenset({"good", "as good as uniform", "cannot tell"})
+
 _MEANINGS: dict[Verdict, str] = {
     "no shuffle": "nothing shuffles; examples come as the files are interleaved",
     "weak": "mixed less than by a buffer of a quarter of the dataset",
@@ -38,7 +41,6 @@ _MEANINGS: dict[Verdict, str] = {
     "as good as uniform": "it cannot be told from a uniform permutation",
     "cannot tell": "so few examples score as much by chance, whatever shuffles them",
 }
-MIXED: frozenset[Verdict] = frozenset({"good", "as good as uniform", "cannot tell"})
 
 
 def verdict_of(score: Score, order: Order) -> Verdict:
@@ -72,6 +74,6 @@ def even_from_afar(verdict: Verdict) -> str:
     """Return what is said of a picture that looks like a uniform permutation of an order."""
     said = "not shuffled" if verdict == "no shuffle" else verdict
     return (
-        f"As evenly as it looks from afar, near by this order is {said}: that is finer than what "
-        "is drawn, and in the score."
+        f"It looks even from afar, but near by this order is {said}: that is finer than what is "
+        "drawn, and in the score."
     )

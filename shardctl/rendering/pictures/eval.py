@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from shardctl.core.text import counted, printable
 from shardctl.planning.eval.advice import hang_sentence
@@ -13,7 +13,6 @@ from shardctl.rendering.pictures.axes import (
     GAP,
     LINE_HEIGHT,
     Axis,
-    Drawn,
     Plane,
     Tick,
     named_ticks,
@@ -34,12 +33,12 @@ from shardctl.rendering.pictures.picture import (
     text_width,
 )
 from shardctl.rendering.text.step_rows import (
-    KINDS,
     WAYS,
     Kind,
     Piece,
     StepWindow,
     hosts_of,
+    keys_of,
     span,
     state_of,
     step_pieces,
@@ -71,7 +70,7 @@ def eval_pictures(evaluation: Evaluation) -> tuple[Picture, ...]:
     groups = host_groups(evaluation, _ROWS)
     window = step_window(groups, evaluation, _STEPS)
     rows = [tuple(step_pieces(group, evaluation)) for group in groups]
-    keys = _keys(rows)
+    keys = legend([Key(text=text, role=_ROLES[kind]) for kind, text in keys_of(rows, groups)])
     hang = evaluation.hang(evaluation.remainder)
     top = keys.bottom + (LINE_HEIGHT if hang else GAP)
     field = _field(evaluation, groups, window, top=top)
@@ -102,11 +101,6 @@ _CAPTION = (
     "than another, its host waits in a collective operation for hosts that are done, and nothing "
     "goes on."
 )
-
-
-def _keys(rows: Iterable[Sequence[Piece]]) -> Drawn:
-    found = {piece.kind for row in rows for piece in row}
-    return legend([Key(text=KINDS[kind], role=_ROLES[kind]) for kind in KINDS if kind in found])
 
 
 def _field(

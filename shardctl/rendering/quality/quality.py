@@ -28,9 +28,6 @@ from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 __all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]
 
 
-# Verdicts of orders that look mixed and are.
-
-
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield the score, the metrics it is made of, the parts of the epoch, and what would help."""
     yield paragraph(pipeline_line(plan.spec, plan.order), screen)

@@ -10,12 +10,13 @@ from shardctl.planning.eval.evaluation import Evaluation, Hang
 from shardctl.planning.eval.groups import HostGroup, host_groups
 from shardctl.rendering.terminal.ticks import tick_line
 from shardctl.rendering.text.looks import Look, styled
+from shardctl.rendering.text.quantities import short_count
 from shardctl.rendering.text.step_rows import (
-    KINDS,
     Kind,
     Piece,
     StepWindow,
     hosts_of,
+    keys_of,
     span,
     state_of,
     step_pieces,
@@ -27,7 +28,7 @@ _ROWS = 12  # hosts, or groups of them
 _WIDEST_STEP = 5  # columns
 _LEAST_WITH_GAP = 3
 _SPARE = 3  # columns for pieces that are narrower than one
-_LEAST_ROOM = 8  # columns, where the screen is too narrow for a picture that is asked for
+_LEAST_ROOM = 10  # columns of a row, for which words are shorter and lines too long at last
 _GAP = "  "
 _FOLDED = "…"
 _MARKS: dict[Kind, str] = {"full": "█", "partial": "▒", "padding": "░", "lost": "x"}
@@ -39,17 +40,19 @@ def step_lines(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     if not evaluation.total:
         return
     groups = host_groups(evaluation, _ROWS)
-    words = [_word(group, evaluation) for group in groups]
     names = ["host", *map(hosts_of, groups)]
     lead = max(map(len, names)) + len(_GAP)
-    room = max(screen.picture_width - lead - len(_GAP) - max(map(len, words)), _LEAST_ROOM)
+    room = screen.picture_width - lead - len(_GAP)
+    words = [_word(group, evaluation) for group in groups]
+    if room - max(map(len, words)) < _LEAST_ROOM:
+        words = [_short_word(group, evaluation) for group in groups]
+    room = max(room - max(map(len, words)), _LEAST_ROOM)
     window = step_window(groups, evaluation, room)
     columns = _Columns(window, room)
     rows = [tuple(step_pieces(group, evaluation)) for group in groups]
     cells = [_cells(row, columns) for row in rows]
     width = max(columns.at(window.stop), *map(len, cells))
-    kinds = {piece.kind for row in rows for piece in row}
-    keys = ", ".join(f"{_MARKS[kind]} {KINDS[kind]}" for kind in KINDS if kind in kinds)
+    keys = ", ".join(f"{_MARKS[kind]} {text}" for kind, text in keys_of(rows, groups))
     yield paragraph(f"steps of each host ({keys}): all rows must end together", screen)
     for name, row, word, group in zip(names[1:], cells, words, groups, strict=True):
         waits = state_of(group, evaluation) == "waits"
@@ -105,6 +108,12 @@ def _styled(cells: str, screen: Screen) -> Iterator[str]:
 
 def _word(group: HostGroup, evaluation: Evaluation) -> str:
     return f"{span(group.steps[evaluation.remainder])} {state_of(group, evaluation)}".rstrip()
+
+
+def _short_word(group: HostGroup, evaluation: Evaluation) -> str:
+    """Return who waits, else about how many steps there are, where there is no room for more."""
+    state = state_of(group, evaluation)
+    return state or "–".join(map(short_count, sorted(set(group.steps[evaluation.remainder]))))
 
 
 def _ticks(columns: _Columns) -> Iterator[tuple[int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -110,6 +110,18 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
         alone = f"{_batches(group.padding_batches)} of padding alone"
         title = f"{_examples(group.padding)} of padding beside others, then {alone}"
         yield Piece(kind="padding", start=filled, stop=steps, title=title)
+
+
+def keys_of(rows: Iterable[Iterable[Piece]], groups: Iterable[HostGroup]) -> list[tuple[Kind, str]]:
+    """Return what the kinds of pieces that occur are called.
+
+    Hosts of a group need not have as many full batches: what only some of them have is not full.
+    """
+    found = {piece.kind for row in rows for piece in row}
+    texts = dict(KINDS)
+    if any(group.full[0] < group.full[1] for group in groups):
+        texts["partial"] += ", or of some of them"
+    return [(kind, texts[kind]) for kind in KINDS if kind in found]
 
 
 def hosts_of(group: HostGroup) -> str:

@@ -51,9 +51,9 @@ def ids_text(visit: Visit, order: Order) -> str:
 
     >>> from shardctl.planning.order import plan_order
     >>> from shardctl.planning.pictures.strips import strips
-    >>> order = plan_order("mnist", "train", {"buffer": 100, "buffer_seed": 1}).order
-    >>> [ids_text(visit, order) for visit in strips(order, 0, 3).visits]
-    ['58, 57, 67']
+    >>> order = plan_order("imagenet2012", "train", {"cycle": 2, "block": 16}).order
+    >>> [ids_text(visit, order) for visit in strips(order, 0, 33).visits]
+    ['0–15', '1251–1266', '16']
     """
     if visit.count == 1:
         return str(visit.first_id)

@@ -152,4 +152,4 @@ def test_labels_never_meet_marks_stay_in_the_frame_and_the_table_is_true() -> No
         assert any("hangs at" in text for text in texts(picture)) == hangs
         assert len("".join(svg_file([picture])).encode()) < 40 * 1024
 
-    check_cases(evaluations(), check, 150)
+    check_cases(evaluations(), check, 80)

@@ -176,7 +176,7 @@ def test_labels_never_meet_and_the_table_has_the_ids_of_the_order() -> None:
             assert position == simulation.skip + simulation.take
         assert len("".join(svg_file([picture])).encode()) < 40 * 1024
 
-    check_cases(simulations(), check, 250)
+    check_cases(simulations(), check, 120)
 
 
 def test_the_picture_of_a_report_is_that_of_the_command() -> None:

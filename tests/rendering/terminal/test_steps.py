@@ -92,6 +92,22 @@ def test_the_table_has_them_where_the_screen_shows_pictures() -> None:
     assert "█" not in "".join(eval_table(evaluation, PLAIN))
 
 
+def test_where_there_is_little_room_words_are_shorter() -> None:
+    lengths = (*range(1, 12), 100_000, 1_000_000, 1_000_001, 1_000_002)
+    answer = evaluate(
+        dataset(*lengths, name="test"), None, {"host_by": "files"}, batch=1, hosts=100_000
+    )
+    found = lines(answer, 40)
+    # Hosts that are together do not all make the steps that the most of them makes.
+    assert found[:2] == [
+        "steps of each host (█ full batch, ▒ not",
+        "full, or of some of them): all rows must",
+    ]
+    assert all(len(line) <= 40 for line in found)
+    assert [line.split()[-1] for line in found[3:-2]][-2:] == ["waits", "done"]
+    assert any(line.endswith(" 100,000–1,000,000 waits") for line in lines(answer, 80))
+
+
 @pytest.mark.parametrize("hosts", [1, 4])
 def test_nothing_to_evaluate_has_no_picture(hosts: int) -> None:
     assert lines(evaluate(dataset(0, name="test"), batch=8, hosts=hosts)) == []
@@ -113,4 +129,4 @@ def test_no_line_is_wider_than_the_screen_and_rows_are_as_long_as_their_steps() 
             }
             assert min(ends["waits"]) >= max(ends["done"])
 
-    check_cases(evaluations(), check, 50)
+    check_cases(evaluations(), check, 30)
