@@ -73,7 +73,12 @@ def summary_section(report: Report) -> Section:
         ),
         Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
     )
-    return Section(anchor="summary", title="In short", body=cards(answers))
+    body = cards(answers)
+    if report.notes:
+        things = "One thing" if len(report.notes) == 1 else f"{len(report.notes)} things"
+        verb = "is" if len(report.notes) == 1 else "are"
+        body += paragraph(f"{things} that nobody said {verb} {link('about', 'assumed')}.", "quiet")
+    return Section(anchor="summary", title="In short", body=body)
 
 
 def cards(answers: Iterable[Answer]) -> str:
