@@ -167,7 +167,7 @@ def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> 
                 most=most,
                 text=_short(quantity, least, most),
                 title=f"{hosts}: {quantity.between(least, most)}",
-                word=_word(quantity, group, num_idle),
+                word=_word(quantity, part, num_idle),
             )
         )
     return rows
@@ -180,7 +180,7 @@ def _short(quantity: Quantity, least: int, most: int) -> str:
 
 def _word(quantity: Quantity, group: Bucket, num_idle: int) -> str:
     words = []
-    if quantity.straggler is not None and group.first <= quantity.straggler <= group.last:
+    if quantity.stands_out(group):
         words.append("most")
     if num_idle:
         words.append("idle" if num_idle == group.count else "some idle")

@@ -149,6 +149,9 @@ def _ends(evaluation: Evaluation) -> Told:
     hang = evaluation.hang(evaluation.remainder)
     if not evaluation.total:
         return Told("Nothing to do", "warn", paragraph("There is nothing to evaluate."))
+    if evaluation.refusal is not None:
+        told = f"{first_upper(sentence(evaluation.refusal))}."
+        return Told("Refused", "bad", paragraph(told))
     lost = ""
     if evaluation.num_lost:
         lost = paragraph(
