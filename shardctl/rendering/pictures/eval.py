@@ -9,6 +9,7 @@ from shardctl.core.text import counted, printable
 from shardctl.planning.eval.advice import hang_sentence
 from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Hang
 from shardctl.planning.eval.groups import HostGroup, Span, host_groups
+from shardctl.rendering.eval import WAYS
 from shardctl.rendering.pictures.axes import (
     GAP,
     LINE_HEIGHT,
@@ -33,7 +34,6 @@ from shardctl.rendering.pictures.picture import (
     text_width,
 )
 from shardctl.rendering.text.step_rows import (
-    WAYS,
     Kind,
     Piece,
     StepWindow,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shardctl.core.text import counted
-from shardctl.planning.eval.evaluation import Evaluation, Remainder
+from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.eval.groups import HostGroup, Span
 
 Kind = Literal["full", "partial", "padding", "lost"]
@@ -18,7 +18,6 @@ KINDS: dict[Kind, str] = {
     "padding": "padding",
     "lost": "lost",
 }
-WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 _BEFORE_THE_END = 4  # steps before the first host is done that are not folded
 _FOLD = 2.0  # steps as wide as those that are folded, at least
 
