@@ -1,4 +1,4 @@
-"""Bars, lying or upright, and what colours mean: parts of pictures that several of them have.
+"""Bars, lying or upright, what colours mean, sentences: parts that several pictures have.
 
 Each takes the place where it begins and returns marks; no two labels of it overlap, and none leaves
 the frame.
@@ -6,7 +6,7 @@ the frame.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from shardctl.rendering.pictures.picture import (
     Role,
     shortened,
     text_width,
+    wrapped,
 )
 
 _ROW = 22.0  # of bars, with the gap below
@@ -161,6 +162,21 @@ def legend(keys: Sequence[Key], *, top: float = 0, left: float = 0, right: float
         marks.append(Label(x=x + _SWATCH + GAP, y=y + TEXT - 2, text=text, quiet=True))
         x += width + 2 * GAP
     return Drawn(tuple(marks), y + LINE_HEIGHT if keys else top)
+
+
+def sentences(lines: Iterable[str], *, top: float) -> Drawn:
+    """Return sentences below each other, each on as many lines as it takes.
+
+    >>> sentences(["host 3 is idle"], top=20).bottom
+    44.0
+    """
+    marks: list[Mark] = []
+    y = top
+    for line in lines:
+        for piece in wrapped(line, WIDTH):
+            marks.append(Label(x=0, y=y + TEXT, text=piece))
+            y += LINE_HEIGHT
+    return Drawn(tuple(marks), y + GAP if marks else top)
 
 
 def levels_key(low: str, high: str, *, top: float = 0, left: float = 0) -> Drawn:

@@ -33,13 +33,14 @@ from shardctl.rendering.pictures.picture import (
     Role,
     text_width,
 )
+from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.step_rows import (
     Kind,
     Piece,
     StepWindow,
     hosts_of,
+    how_many,
     keys_of,
-    span,
     state_of,
     step_pieces,
     step_window,
@@ -109,7 +110,7 @@ def _field(
     """Return the plane of the rows, with room for words at the right of it."""
     words = [_word(evaluation, group) for group in groups]
     width = max(text_width(word, bold=True) for word in (*words, _STEPS_TITLE))
-    names = [f"{hosts_of(group)}" for group in groups]
+    names = map(hosts_of, groups)
     return plane(
         Axis(first=0, last=window.extent, title="step, from 0", ticks=_ticks(window)),
         Axis(first=len(groups), last=0, title=_HOST, ticks=named_ticks(names)),
@@ -171,7 +172,8 @@ def _words(
 
 
 def _word(evaluation: Evaluation, group: HostGroup) -> str:
-    return f"{state_of(group, evaluation)} {span(group.steps[evaluation.remainder])}".strip()
+    steps = counts_between(*group.steps[evaluation.remainder])
+    return f"{state_of(group, evaluation)} {steps}".strip()
 
 
 def _hang(hang: Hang, field: Plane, window: StepWindow, *, top: float) -> Iterator[Mark]:
@@ -198,16 +200,12 @@ def _alternative(evaluation: Evaluation) -> str:
     for way in sorted(REMAINDERS, key=lambda way: way != evaluation.remainder):
         steps, hang = evaluation.num_steps(way), evaluation.hang(way)
         ends = "none of which hangs" if hang is None else hang_sentence(hang)
-        made = _steps((int(steps.min()), int(steps.max())))
+        made = how_many((int(steps.min()), int(steps.max())), "step")
         here = " (as set up here)" if way == evaluation.remainder else ""
         said.append(f"Batches {WAYS[way]}{here}: {made} a host, {ends}.")
     if evaluation.num_lost:
         said.append(f"{counted(evaluation.num_lost, 'example')} lost.")
     return " ".join(said)
-
-
-def _steps(values: Span) -> str:
-    return f"{span(values)} {'step' if values == (1, 1) else 'steps'}"
 
 
 def _note(evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow) -> str | None:
@@ -255,8 +253,8 @@ def _numbers(evaluation: Evaluation, groups: Sequence[HostGroup]) -> Numbers:
 def _which(group: HostGroup) -> str:
     if group.are_neighbours:
         return hosts_of(group)
-    return f"{group.count:,} of {span((group.first, group.last))}"
+    return f"{group.count:,} of {counts_between(group.first, group.last)}"
 
 
 def _number(values: Span) -> object:
-    return values[0] if values[0] == values[1] else span(values)
+    return values[0] if values[0] == values[1] else counts_between(*values)

@@ -12,14 +12,13 @@ from shardctl.planning.hosts.strategy import Strategy
 from shardctl.planning.pictures.buckets import Bucket, buckets
 from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
 from shardctl.rendering.pictures.axes import round_ticks
-from shardctl.rendering.pictures.bars import Bar, Part, bars
+from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
 from shardctl.rendering.pictures.panels.panel import (
     MOST_COLUMNS,
     Panel,
     Shown,
     byte_ticks,
     draw_panels,
-    sentences,
 )
 from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.text.quantities import numbered, short_count

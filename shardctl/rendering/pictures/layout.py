@@ -8,13 +8,13 @@ from shardctl.core.text import counted
 from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.planning.pictures.buckets import Bucket, buckets
 from shardctl.rendering.pictures.axes import round_ticks
+from shardctl.rendering.pictures.bars import sentences
 from shardctl.rendering.pictures.panels.panel import (
     MOST_COLUMNS,
     Panel,
     Shown,
     byte_ticks,
     draw_panels,
-    sentences,
 )
 from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.text.quantities import (

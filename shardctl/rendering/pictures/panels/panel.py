@@ -6,7 +6,7 @@ another colour, and a word too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
@@ -32,7 +32,6 @@ from shardctl.rendering.pictures.picture import (
     Role,
     shortened,
     text_width,
-    wrapped,
 )
 
 MOST_COLUMNS = 64  # of more hosts or shards each column is a group
@@ -181,21 +180,6 @@ def byte_ticks(most: float) -> tuple[tuple[Tick, ...], str]:
     unit = 1024.0**power
     ticks = round_ticks(0, most / unit, most=3)
     return tuple(Tick(tick.value * unit, tick.text) for tick in ticks), _UNITS[power]
-
-
-def sentences(lines: Iterable[str], *, top: float) -> Drawn:
-    """Return sentences below each other, each on as many lines as it takes.
-
-    >>> sentences(["host 3 is idle"], top=20).bottom
-    44.0
-    """
-    marks: list[Mark] = []
-    y = top
-    for line in lines:
-        for piece in wrapped(line, WIDTH):
-            marks.append(Label(x=0, y=y + TEXT, text=piece))
-            y += LINE_HEIGHT
-    return Drawn(tuple(marks), y + GAP if marks else top)
 
 
 def _keys(panels: Sequence[Panel]) -> Drawn:

@@ -16,12 +16,12 @@ from shardctl.rendering.hosts.figures import (
     sweep_groups,
 )
 from shardctl.rendering.pictures.axes import Tick, round_ticks
+from shardctl.rendering.pictures.bars import sentences
 from shardctl.rendering.pictures.panels.panel import (
     MOST_COLUMNS,
     Panel,
     Shown,
     draw_panels,
-    sentences,
 )
 from shardctl.rendering.pictures.picture import Numbers, Picture
 

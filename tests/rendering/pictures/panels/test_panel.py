@@ -11,7 +11,6 @@ from shardctl.rendering.pictures.panels.panel import (
     Shown,
     byte_ticks,
     draw_panels,
-    sentences,
 )
 from shardctl.rendering.pictures.picture import Box, Label, Line, Mark
 from tests.cases import FUZZ, check_cases
@@ -130,13 +129,6 @@ def test_ticks_of_bytes_are_round_in_their_unit(most: float, unit: str, last: fl
     assert ticks[-1].value <= last + 1e-9
     assert ticks[-1].value > most / 3
     assert ticks[0].value == 0
-
-
-def test_sentences_take_as_many_lines_as_they_need() -> None:
-    drawn = sentences(["one two " * 20, "three"], top=10)
-    check_labels(drawn.marks, drawn.bottom)
-    assert texts(drawn.marks)[-1] == "three"
-    assert " ".join(texts(drawn.marks)[:-1]).split() == ["one", "two"] * 20
 
 
 @st.composite
