@@ -10,8 +10,8 @@ _FAULTS = """
   const faults = [], slack = 1.5, said = text => JSON.stringify(text.trim().slice(0, 60));
   const inner = box => ({left: box.left + 0.5, right: box.right - 0.5,
     top: box.top + box.height * 0.18, bottom: box.bottom - box.height * 0.18});
-  if (document.scrollingElement.scrollWidth > innerWidth)
-    faults.push(`the page is ${document.scrollingElement.scrollWidth} wide, of ${innerWidth}`);
+  const whole = document.documentElement.scrollWidth;
+  if (whole > innerWidth) faults.push(`the page is ${whole} wide, of ${innerWidth}`);
 
   // Text elements of pictures: inside their picture, and none on another.
   for (const svg of document.querySelectorAll('svg')) {
@@ -30,10 +30,10 @@ _FAULTS = """
 
   // Text of the page: none on another, none cut by the box it is in or by the page.
   const lines = [];
-  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const walker = document.createTreeWalker(document.documentElement, NodeFilter.SHOW_TEXT);
   for (let node = walker.nextNode(); node; node = walker.nextNode()) {
     const parent = node.parentElement;
-    if (!node.data.trim() || parent.closest('svg, style, script')) continue;
+    if (!node.data.trim() || parent.closest('svg, head, style, script')) continue;
     if (!parent.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})) continue;
     const range = document.createRange();
     range.selectNodeContents(node);

@@ -39,8 +39,16 @@ def test_text_is_whole_and_nothing_is_asked_for(
         assert found.is_quiet()
 
 
-@pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize(("width", "scheme"), [SCREENS[0], SCREENS[3]])
+# What axe tells apart is colours and boxes that scroll: every way is seen once.
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        ("hang", WIDE, "light"),
+        ("hang", NARROW, "dark"),
+        ("hostile", NARROW, "light"),
+        ("lacking", WIDE, "dark"),
+    ],
+)
 def test_axe_finds_no_violation(
     browser: Any, files: dict[str, Path], name: str, width: int, scheme: Scheme
 ) -> None:

@@ -367,3 +367,16 @@ def test_without_a_buffer_there_is_nothing_before_it() -> None:
         made = report(TOY, "train", settings)
         assert made.before_buffer is None
         assert made.opened is None
+
+
+def test_hosts_that_nobody_asked_for_warn_of_nothing(tmp_path: Path) -> None:
+    """TFDS refuses 8 hosts of 5 examples, which are only shown where nobody said how many."""
+    path = tmp_path / "toy.yaml"
+    path.write_text(
+        "name: toy\nsplits: {train: {shard_lengths: [3, 4]}, test: {shard_lengths: [5]}}\n"
+    )
+    assert shardctl.report(str(path)).warnings == ()
+    asked = shardctl.report(str(path), hosts=8)
+    assert [warning.partition(",")[0] for warning in asked.warnings] == [
+        "TFDS refuses to read a split without examples"
+    ]

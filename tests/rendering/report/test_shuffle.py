@@ -46,7 +46,7 @@ def test_what_slots_read_is_there_behind_a_buffer_too() -> None:
     assert made.before_buffer is not None
     assert made.opened is not None
     html = open_section(made).body
-    assert 'id="opened"' in html
+    assert 'id="picture-opened"' in html
     assert "What the shuffle buffer hands out" in html
     assert "Examples come from 2 files at a time." in text_of(html)  # of the two of host 0
     alone = open_section(mnist()).body

@@ -32,9 +32,9 @@ def test_scores_maps_and_what_if_are_those_of_each() -> None:
     found = compared({"batch": 8}, {"buffer": 10, "buffer_seed": 1, "batch": 8})
     body = shuffle_section(found).body
     assert re.findall(r'<figure [^>]*id="([\w-]+)"', body) == [
-        "shard-map-a",
-        "shard-map-b",
-        "both-scores",
+        "picture-shard-map-a",
+        "picture-shard-map-b",
+        "picture-both-scores",
     ]
     text = text_of(body)
     for letter, side in zip("AB", found.sides, strict=True):
