@@ -10,7 +10,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import Load, Strategy
+from shardctl.planning.hosts.strategy import OUTSTANDING, Load, Strategy
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import (
     bytes_between,
@@ -21,8 +21,6 @@ from shardctl.rendering.text.quantities import (
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts of one strategy on a terminal
-
-OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 
 _PER_HOST = ("host", "examples", "bytes", "files", "batches")
 CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")

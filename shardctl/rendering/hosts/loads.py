@@ -12,8 +12,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison
-from shardctl.planning.hosts.strategy import Strategy
-from shardctl.rendering.hosts.hosts import OUTSTANDING
+from shardctl.planning.hosts.strategy import OUTSTANDING, Strategy
 from shardctl.rendering.text.quantities import (
     bytes_between,
     counts_between,
