@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # NumPy is loaded by what has arrays to show
     from shardctl.core.arrays import Int64s
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def human_bytes(num_bytes: int) -> str:
@@ -21,11 +21,11 @@ def human_bytes(num_bytes: int) -> str:
     if num_bytes < 1024:
         return f"{num_bytes} B"
     amount = num_bytes / 1024
-    for unit in _UNITS[:-1]:
+    for unit in BYTE_UNITS[:-1]:
         if amount < 1023.95:  # what rounds to 1024.0 belongs to the next unit
             return f"{amount:.1f} {unit}"
         amount /= 1024
-    return f"{amount:.1f} {_UNITS[-1]}"
+    return f"{amount:.1f} {BYTE_UNITS[-1]}"
 
 
 def counts_between(least: int, most: int) -> str:

@@ -96,7 +96,7 @@ def _of_one_shard(shard_map: ShardMap) -> Picture:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Shown:
+class _Merged:
     """Columns made fewer: counts, and these as times what a uniform permutation has on average."""
 
     counts: Int64s
@@ -104,14 +104,14 @@ class _Shown:
     columns: tuple[tuple[int, int], ...]
 
 
-def _merged(shard_map: ShardMap, num_columns: int) -> _Shown:
+def _merged(shard_map: ShardMap, num_columns: int) -> _Merged:
     columns = shard_map.columns
     starts = np.arange(num_columns) * len(columns) // num_columns
     stops = [*starts[1:].tolist(), len(columns)]
     counts = np.add.reduceat(shard_map.counts, starts, axis=1)
     measured = np.add.reduceat(shard_map.measured, starts)
     uniform = shard_map.expected[:, None] * measured
-    return _Shown(
+    return _Merged(
         counts=counts,
         times=counts / np.where(uniform > 0, uniform, 1.0),
         columns=tuple(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shardctl.rendering.pictures.axes import round_ticks
 from shardctl.rendering.pictures.panels.panel import (
     Panel,
-    Shown,
+    PanelRow,
     byte_ticks,
     draw_panels,
 )
@@ -17,8 +17,8 @@ from tests.cases import FUZZ, check_cases
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, check_labels
 
 
-def row(number: int, least: float, most: float | None = None, word: str = "") -> Shown:
-    return Shown(
+def row(number: int, least: float, most: float | None = None, word: str = "") -> PanelRow:
+    return PanelRow(
         name=str(number),
         label=f"host {number}",
         least=least,
@@ -29,7 +29,7 @@ def row(number: int, least: float, most: float | None = None, word: str = "") ->
     )
 
 
-def panel(rows: list[Shown], mean: float | None = None) -> Panel:
+def panel(rows: list[PanelRow], mean: float | None = None) -> Panel:
     most = max(shown.most for shown in rows)
     return Panel(title="examples a host", rows=rows, ticks=round_ticks(0, most), mean=mean)
 
