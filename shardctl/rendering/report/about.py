@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.text import first_upper
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.files.head import own_version
 from shardctl.planning.report.report import Report
@@ -13,7 +14,6 @@ from shardctl.rendering.report.elements import (
     code,
     command,
     facts,
-    first_upper,
     items,
     paragraph,
     plain,

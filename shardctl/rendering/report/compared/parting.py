@@ -7,7 +7,7 @@ from typing import Any
 
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.text import text_of
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.errors import ShardctlError
 from shardctl.planning.diff.diff import Diff
 from shardctl.planning.report.compare import ComparedSetting, ReportComparison
@@ -21,7 +21,6 @@ from shardctl.rendering.report.elements import (
     cells_table,
     code,
     figures,
-    first_upper,
     folded,
     items,
     name,
