@@ -20,7 +20,7 @@ from shardctl.rendering.pictures.axes import (
     plane,
     round_ticks,
 )
-from shardctl.rendering.pictures.bars import Key, legend
+from shardctl.rendering.pictures.bars import BAR, ROW, Key, legend
 from shardctl.rendering.pictures.picture import (
     TEXT,
     WIDTH,
@@ -48,7 +48,6 @@ from shardctl.rendering.text.step_rows import (
 
 _ROWS = 24  # hosts, or groups of them
 _STEPS = 24  # that are drawn one by one
-_ROW, _BAR = 22.0, 14.0  # heights of a row and of what is in it
 _LEAST_STEP = 5.0  # the width from which on steps are told apart
 _LEAST = 3.0  # of what is there at all
 _FOLD_GAP = 3.0  # behind the steps that are drawn narrower
@@ -77,7 +76,7 @@ def eval_pictures(evaluation: Evaluation) -> tuple[Picture, ...]:
     field = _field(evaluation, groups, window, top=top)
     marks = [*keys.marks, *field.marks]
     for number, row in enumerate(rows):
-        marks += _bars(row, field, window, field.y.at(number) + (_ROW - _BAR) / 2)
+        marks += _bars(row, field, window, field.y.at(number) + (ROW - BAR) / 2)
     marks += _separators(field, window)
     marks += _words(evaluation, groups, field, top=top)
     if hang is not None:
@@ -115,7 +114,7 @@ def _field(
         Axis(first=0, last=window.extent, title="step, from 0", ticks=_ticks(window)),
         Axis(first=len(groups), last=0, title=_HOST, ticks=named_ticks(names)),
         top=top,
-        height=_ROW * len(groups),
+        height=ROW * len(groups),
         right=WIDTH - width - 2 * GAP,
     )
 
@@ -135,7 +134,7 @@ def _bars(row: Sequence[Piece], field: Plane, window: StepWindow, y: float) -> I
     def box(start: float, stop: float, role: Role, title: str, least: float = 0.0) -> Box:
         left, right = field.x.at(window.place(start)), field.x.at(window.place(stop))
         right -= _FOLD_GAP if 0 < stop == window.start else 0
-        return Box(x=left, y=y, width=max(right - left, least), height=_BAR, role=role, title=title)
+        return Box(x=left, y=y, width=max(right - left, least), height=BAR, role=role, title=title)
 
     for piece in sorted(row, key=lambda piece: piece.kind == "partial"):  # the least is on top
         role, start = _ROLES[piece.kind], piece.start

@@ -9,7 +9,7 @@ from shardctl.planning.pictures.strips import Strips, Visit
 from shardctl.rendering.pictures.picture import TEXT, Box, Label, Mark, text_width
 from shardctl.rendering.text.strip_rows import ids_text, shard_name
 
-ROW, BAR = 22.0, 17.0  # heights of a row and of what is in it
+BAR = 17.0  # height of a block in its row
 PAD = 3.0  # beside the text in a block
 MOST_STEPS = 24  # batches that are marked
 _NAME = 12  # letters of a shard's name with its split
