@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.advice import spread
 from shardctl.planning.hosts.hosts import HostsPlan
@@ -19,7 +19,6 @@ from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.elements import (
     Section,
-    first_upper,
     items,
     link,
     paragraph,
