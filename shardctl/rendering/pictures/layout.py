@@ -30,7 +30,7 @@ _MOST_SPLITS = 8
 _LONGEST = 12  # letters of a value beside a bar
 
 _CAPTION = (
-    "Equal bars are shards that take as long to read. A host that is given a larger one has more "
+    "Equal bars are shards that take equally long to read. A host that is given a larger one has more "
     "to do than the others."
 )
 

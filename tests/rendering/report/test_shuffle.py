@@ -51,4 +51,5 @@ def test_what_slots_read_is_there_behind_a_buffer_too() -> None:
     assert "Examples come from 2 files at a time." in text_of(html)  # of the two of host 0
     alone = open_section(mnist()).body
     assert "buffer" not in alone
-    assert "Examples come from 1 file at a time." in text_of(alone)
+    assert "Examples come from 1 file at a time. It is read to its end, and there" in text_of(alone)
+    assert "turns" not in alone
