@@ -340,7 +340,6 @@ PROVIDERS.update(
     installed_version="readers.loaders.installed:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
-    ref_from_anywhere="readers.reference:ref_from_anywhere",
     comparison_body="rendering.report.compared.page:comparison_body",
     comparison_page="rendering.report.compared.page:comparison_page",
     report_body="rendering.report.page:report_body",

@@ -41,6 +41,15 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def first_upper(text: str) -> str:
+    """Return a sentence with a capital, whatever it begins with.
+
+    >>> first_upper("as good as uniform")
+    'As good as uniform'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def in_short(value: object, subject: str, *facts: str) -> str:
     """Return the repr of an answer: its class, what it is about, and the figures that tell most.
 

@@ -32,17 +32,22 @@ def config_table(config: Config, screen: Screen) -> Iterator[str]:
 
 def value_words(item: SettingInForce) -> str:
     """Return what a setting is, and what was written for it where it comes to something else."""
-    value = _text(item.value)
+    value = value_text(item.value)
     if item.given is None or item.given == item.value:
         return value
     return (
-        f"{_text(item.given)} (not read)"
+        f"{value_text(item.given)} (not read)"
         if item.value is None
-        else f"{value} ({_text(item.given)})"
+        else f"{value} ({value_text(item.given)})"
     )
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a value of a setting as a file has it.
+
+    >>> value_text(16), value_text(True), value_text(["a", "b"]), value_text(None)
+    ('16', 'true', 'a, b', 'none')
+    """
     if isinstance(value, list) and not all(isinstance(one, str) for one in value):
         return yaml_line(value)
     if isinstance(value, list):

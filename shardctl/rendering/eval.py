@@ -11,15 +11,14 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.cures import cures
-from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation
+from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
 from shardctl.planning.eval.loaders import LoaderEvaluation
-from shardctl.rendering.terminal.steps import step_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
-from shardctl.rendering.text.step_rows import WAYS
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts shown on a terminal
+WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
 
 CSV_HEADER = ("index", "num_examples", "num_batches", "remainder", "padding", "padding_batches")
@@ -40,6 +39,8 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     yield from table_pieces(columns, rows, screen, keep=_ROWS)
     yield "\n"
     if screen.pictures:
+        from shardctl.rendering.terminal.steps import step_lines
+
         yield from step_lines(evaluation, screen)
         yield "\n"
     yield table(*way_cells(evaluation), screen)

@@ -15,7 +15,6 @@ from shardctl.files.documents import Document, json_line, to_json, to_yaml
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_rows
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.terminal.strips import strip_lines
 from shardctl.rendering.text.order_blocks import order_rows
 from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.tables import Screen, paragraph
@@ -39,6 +38,8 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
     if screen.pictures:
+        from shardctl.rendering.terminal.strips import strip_lines
+
         yield from strip_lines(simulation, screen)
     yield from order_rows(order, simulation.chunks(), simulation.skip, screen)
 

@@ -6,18 +6,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
 from shardctl.core.provided import provided
 from shardctl.core.text import in_short
-from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes
 from shardctl.planning.diff.diff import Diff, diff
-from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.quality.quality import DEFAULT_WINDOW
 from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
 from shardctl.planning.report.parting import BlockRun, NamedPosition, block_runs, neighbours
-from shardctl.planning.report.question import STAND_IN_HOSTS
+from shardctl.planning.report.question import STAND_IN_HOSTS, refuse_counts
 from shardctl.planning.report.shown import NotShown, Shown, shown
 
 
@@ -127,10 +125,7 @@ def compare_sides(
     Raises:
         UsageError: settings that their dataset does not take, or a spec that it does not have.
     """
-    for name, number in (("hosts", hosts), ("devices", devices)):
-        if number is not None and not 1 <= number <= MAX_NUM_HOSTS:
-            given = Argument(name, number, given=True)
-            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS))
+    refuse_counts(hosts=hosts, devices=devices)
     notes: list[str] = []
     num_hosts = hosts or _said_hosts(a, b)
     if num_hosts is None:

@@ -53,12 +53,7 @@ class ReportQuestion:
                     "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=said
                 )
             )
-        for name, number in (("hosts", said), ("devices", self.devices)):
-            if number is not None and not 1 <= number <= MAX_NUM_HOSTS:
-                given = Argument(name, number, given=True)
-                raise UsageError(
-                    phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS)
-                )
+        refuse_counts(hosts=said, devices=self.devices)
 
     @property
     def evaluated(self) -> tuple[str, ...]:
@@ -176,6 +171,18 @@ class ReportQuestion:
                 "lint looks at what the report is about; `shardctl lint` looks at {} here",
                 " and ".join(map(quoted, specs)),
             )
+
+
+def refuse_counts(**counts: int | None) -> None:
+    """Refuse numbers of hosts and devices that nobody has.
+
+    Raises:
+        UsageError: one is below 1, or above the most hosts.
+    """
+    for name, count in counts.items():
+        if count is not None and not 1 <= count <= MAX_NUM_HOSTS:
+            given = Argument(name, count, given=True)
+            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS))
 
 
 # Fields of `Usage` whose names under `lint:` are others.

@@ -30,7 +30,6 @@ from shardctl.planning.pictures.strips import Strips, strips
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.quality import quality as measured_quality
-from shardctl.planning.report.again import again
 from shardctl.planning.report.question import ReportQuestion, question_in_python
 from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
 from shardctl.planning.stages.sources import refuse_unread_spec, sources
@@ -53,7 +52,6 @@ class Report:
         visits; None where there is no buffer, or another loader or stages read.
     hosts, num_hosts: the three ways to share, among the hosts that read, or a stand-in.
     loaders: None where nobody asked for them.
-    again: the command line that makes the report again.
     notes: what stands in for something that nobody said. warnings: those of the parts.
     """
 
@@ -76,7 +74,6 @@ class Report:
     evaluation: Shown[Evaluation]
     lint: Shown[Lint]
     loaders: Shown[LoaderComparison] | None
-    again: str
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     question: ReportQuestion = field(repr=False)
@@ -202,7 +199,6 @@ def report_of(question: ReportQuestion) -> Report:
         evaluation=evaluation,
         lint=shown(lambda: _lint(question)),
         loaders=loaders,
-        again=again(question),
         notes=tuple(question.notes(known)),
         warnings=tuple(dict.fromkeys(_warnings(answers))),
         question=question,

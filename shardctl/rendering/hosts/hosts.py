@@ -10,11 +10,14 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import Load, Strategy
-from shardctl.rendering.hosts.bars import hosts_bars
-from shardctl.rendering.hosts.loads import OUTSTANDING
+from shardctl.planning.hosts.strategy import OUTSTANDING, Load, Strategy
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import bytes_between, counts_between, human_bytes
+from shardctl.rendering.text.quantities import (
+    bytes_between,
+    counts_between,
+    human_bytes,
+    percent_over,
+)
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts of one strategy on a terminal
@@ -45,6 +48,8 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
         yield "\n"
         yield from _host_table(strategy, screen)
     if screen.pictures:
+        from shardctl.rendering.hosts.bars import hosts_bars
+
         yield "\n"
         yield from hosts_bars(comparison, screen)
 
@@ -111,7 +116,7 @@ def _straggler(load: Load | None) -> str:
     """Return the host with the most and how far it is above the mean; `-` where none stands out."""
     if load is None or load.imbalance is None or load.imbalance < OUTSTANDING:
         return "-"
-    return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.1f}%"
+    return f"host {load.straggler} {percent_over(load.imbalance - 1)}"
 
 
 def number(value: float | None, digits: int) -> str:

@@ -12,7 +12,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.strategy import OUTSTANDING, Strategy
 from shardctl.planning.pictures.buckets import Bucket
 from shardctl.rendering.text.quantities import (
     bytes_between,
@@ -22,7 +22,6 @@ from shardctl.rendering.text.quantities import (
     subject,
 )
 
-OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 FROM_DISK = "examples from disk"
 _ONE = {"examples": "example", FROM_DISK: "example from disk", "batches": "batch"}
 

@@ -11,7 +11,6 @@ from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
-from shardctl.rendering.hosts.bars import sweep_bars
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
@@ -36,6 +35,8 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield paragraph(title(plan, numbers), screen, style="bold")
     yield from (_of_modes if plan.settings.loader == "tfds" else _of_loader)(plan, screen)
     if screen.pictures:
+        from shardctl.rendering.hosts.bars import sweep_bars
+
         yield "\n"
         yield from sweep_bars(plan, screen)
 

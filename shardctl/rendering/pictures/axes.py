@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -69,7 +69,6 @@ def round_ticks(
     *,
     most: int = 7,
     whole: bool = False,
-    text: Callable[[float], str] | None = None,
 ) -> tuple[Tick, ...]:
     """Return round numbers between two, at most so many steps apart; `whole` ones where asked for.
 
@@ -80,7 +79,7 @@ def round_ticks(
     """
     low, high = min(first, last), max(first, last)
     if not _LEAST_SPAN <= high - low < math.inf:
-        return (Tick(low, (text or short_count)(low)),)
+        return (Tick(low, short_count(low)),)
     power = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(power * by for by in (1, 2, 5, 10) if (high - low) / (power * by) <= most + 1e-9)
     if whole:
@@ -88,8 +87,9 @@ def round_ticks(
     digits = max(0, -math.floor(math.log10(step) + 1e-9))
     start, stop = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     values = [round(number * step, digits) + 0.0 for number in range(start, stop + 1)]
-    said = text or (short_count if not digits else lambda value: f"{value:.{digits}f}")
-    return tuple(Tick(value, said(value)) for value in values)
+    return tuple(
+        Tick(value, f"{value:.{digits}f}" if digits else short_count(value)) for value in values
+    )
 
 
 def named_ticks(names: Iterable[str]) -> tuple[Tick, ...]:

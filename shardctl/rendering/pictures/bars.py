@@ -1,12 +1,11 @@
-"""Bars, lying or upright, and what colours mean: parts of pictures that several of them have.
+"""Bars, lying or upright, what colours mean, sentences: parts that several pictures have.
 
-Each takes the place where it begins and returns marks; no two labels of it overlap, and none leaves
-the frame.
+No two labels of one overlap, and none leaves the frame.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -26,12 +25,12 @@ from shardctl.rendering.pictures.picture import (
     Role,
     shortened,
     text_width,
+    wrapped,
 )
 
-_ROW = 22.0  # of bars, with the gap below
-_BAR = 14.0
+ROW, BAR = 22.0, 14.0  # heights of a row, with the gap below, and of the bar in it
 _SWATCH = 20.0
-_MOST_NAMES = 0.4  # of the width
+_MOST_NAMES, _MOST_TEXTS = 0.4, 0.3  # of the width
 
 
 class Part(NamedTuple):
@@ -66,8 +65,6 @@ def bars(
     top: float = 0,
     full: float | None = None,
     expected: float | None = None,
-    left: float = 0,
-    right: float = WIDTH,
     most_names: float = _MOST_NAMES,
 ) -> Drawn:
     """Return bars below each other, each with its name before it and its text behind it.
@@ -75,27 +72,27 @@ def bars(
     full: the value of the longest bar there is room for, else the greatest one. expected: a value
     at which a dashed line stands. most_names: the part of the width that names take at most.
     """
-    names = [shortened(row.name, (right - left) * most_names) for row in rows]
-    texts = [shortened(row.text, (right - left) * 0.3) for row in rows]
-    start = left + max(map(text_width, names), default=0) + GAP
-    end = right - max(map(text_width, texts), default=0) - GAP
+    names = [shortened(row.name, WIDTH * most_names) for row in rows]
+    texts = [shortened(row.text, WIDTH * _MOST_TEXTS) for row in rows]
+    start = max(map(text_width, names), default=0) + GAP
+    end = WIDTH - max(map(text_width, texts), default=0) - GAP
     reach = max([row.value for row in rows] + [expected or 0.0], default=0.0)
     scale = Scale(first=0, last=full or reach or 1.0, start=start, end=end)
     marks: list[Mark] = []
     for number, (row, name, text) in enumerate(zip(rows, names, texts, strict=True)):
-        y = top + number * _ROW
+        y = top + number * ROW
         marks.append(Label(x=start - GAP, y=y + TEXT - 1, text=name, anchor="end"))
         value = 0.0
         for part in row.parts:
             x = scale.at(value)
             width = scale.at(value + part.value) - x
             marks.append(
-                Box(x=x, y=y + 1, width=width, height=_BAR, role=part.role, title=row.title)
+                Box(x=x, y=y + 1, width=width, height=BAR, role=part.role, title=row.title)
             )
             value += part.value
         at = max(scale.at(value), scale.at(expected) if expected is not None else 0.0)
         marks.append(Label(x=at + GAP, y=y + TEXT - 1, text=text, quiet=True))
-    bottom = top + len(rows) * _ROW
+    bottom = top + len(rows) * ROW
     if expected is not None:
         x = scale.at(expected)
         marks.append(Line(points=((x, top - 2), (x, bottom - 4)), role="uniform", dashed=True))
@@ -138,15 +135,15 @@ class Key:
     band: bool = False
 
 
-def legend(keys: Sequence[Key], *, top: float = 0, left: float = 0, right: float = WIDTH) -> Drawn:
+def legend(keys: Sequence[Key]) -> Drawn:
     """Return what colours and lines mean, side by side, in as many lines as it takes."""
     marks: list[Mark] = []
-    x, y = left, top
+    x = y = 0.0
     for key in keys:
-        text = shortened(key.text, right - left - _SWATCH - GAP)
+        text = shortened(key.text, WIDTH - _SWATCH - GAP)
         width = _SWATCH + GAP + text_width(text)
-        if x > left and x + width > right:
-            x, y = left, y + LINE_HEIGHT
+        if x > 0 and x + width > WIDTH:
+            x, y = 0.0, y + LINE_HEIGHT
         if key.line:
             points = ((x, y + TEXT * 0.6), (x + _SWATCH, y + TEXT * 0.6))
             marks.append(Line(points=points, role=key.role, dashed=key.dashed))
@@ -160,24 +157,39 @@ def legend(keys: Sequence[Key], *, top: float = 0, left: float = 0, right: float
             )
         marks.append(Label(x=x + _SWATCH + GAP, y=y + TEXT - 2, text=text, quiet=True))
         x += width + 2 * GAP
-    return Drawn(tuple(marks), y + LINE_HEIGHT if keys else top)
+    return Drawn(tuple(marks), y + LINE_HEIGHT if keys else 0.0)
 
 
-def levels_key(low: str, high: str, *, top: float = 0, left: float = 0) -> Drawn:
+def sentences(lines: Iterable[str], *, top: float) -> Drawn:
+    """Return sentences below each other, each on as many lines as it takes.
+
+    >>> sentences(["host 3 is idle"], top=20).bottom
+    44.0
+    """
+    marks: list[Mark] = []
+    y = top
+    for line in lines:
+        for piece in wrapped(line, WIDTH):
+            marks.append(Label(x=0, y=y + TEXT, text=piece))
+            y += LINE_HEIGHT
+    return Drawn(tuple(marks), y + GAP if marks else top)
+
+
+def levels_key(low: str, high: str) -> Drawn:
     """Return the levels of a heat map in a row, between the words for the least and the most."""
-    start = left + text_width(low) + GAP
+    start = text_width(low) + GAP
     cells = Cells(
         x=start,
-        y=top + 2,
+        y=2,
         cell_width=14,
         cell_height=TEXT - 3,
         levels=np.arange(NUM_LEVELS + 1, dtype=np.int64)[None, :],
     )
     end = start + 14 * (NUM_LEVELS + 1) + GAP
-    y = top + TEXT - 2
+    y = TEXT - 2
     marks = (
-        Label(x=left, y=y, text=low, quiet=True),
+        Label(x=0, y=y, text=low, quiet=True),
         cells,
         Label(x=end, y=y, text=high, quiet=True),
     )
-    return Drawn(marks, top + LINE_HEIGHT)
+    return Drawn(marks, LINE_HEIGHT)

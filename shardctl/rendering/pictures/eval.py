@@ -9,6 +9,7 @@ from shardctl.core.text import counted, printable
 from shardctl.planning.eval.advice import hang_sentence
 from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Hang
 from shardctl.planning.eval.groups import HostGroup, Span, host_groups
+from shardctl.rendering.eval import WAYS
 from shardctl.rendering.pictures.axes import (
     GAP,
     LINE_HEIGHT,
@@ -19,7 +20,7 @@ from shardctl.rendering.pictures.axes import (
     plane,
     round_ticks,
 )
-from shardctl.rendering.pictures.bars import Key, legend
+from shardctl.rendering.pictures.bars import BAR, ROW, Key, legend
 from shardctl.rendering.pictures.picture import (
     TEXT,
     WIDTH,
@@ -32,14 +33,14 @@ from shardctl.rendering.pictures.picture import (
     Role,
     text_width,
 )
+from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.step_rows import (
-    WAYS,
     Kind,
     Piece,
     StepWindow,
     hosts_of,
+    how_many,
     keys_of,
-    span,
     state_of,
     step_pieces,
     step_window,
@@ -47,7 +48,6 @@ from shardctl.rendering.text.step_rows import (
 
 _ROWS = 24  # hosts, or groups of them
 _STEPS = 24  # that are drawn one by one
-_ROW, _BAR = 22.0, 14.0  # heights of a row and of what is in it
 _LEAST_STEP = 5.0  # the width from which on steps are told apart
 _LEAST = 3.0  # of what is there at all
 _FOLD_GAP = 3.0  # behind the steps that are drawn narrower
@@ -76,7 +76,7 @@ def eval_pictures(evaluation: Evaluation) -> tuple[Picture, ...]:
     field = _field(evaluation, groups, window, top=top)
     marks = [*keys.marks, *field.marks]
     for number, row in enumerate(rows):
-        marks += _bars(row, field, window, field.y.at(number) + (_ROW - _BAR) / 2)
+        marks += _bars(row, field, window, field.y.at(number) + (ROW - BAR) / 2)
     marks += _separators(field, window)
     marks += _words(evaluation, groups, field, top=top)
     if hang is not None:
@@ -109,12 +109,12 @@ def _field(
     """Return the plane of the rows, with room for words at the right of it."""
     words = [_word(evaluation, group) for group in groups]
     width = max(text_width(word, bold=True) for word in (*words, _STEPS_TITLE))
-    names = [f"{hosts_of(group)}" for group in groups]
+    names = map(hosts_of, groups)
     return plane(
         Axis(first=0, last=window.extent, title="step, from 0", ticks=_ticks(window)),
         Axis(first=len(groups), last=0, title=_HOST, ticks=named_ticks(names)),
         top=top,
-        height=_ROW * len(groups),
+        height=ROW * len(groups),
         right=WIDTH - width - 2 * GAP,
     )
 
@@ -134,7 +134,7 @@ def _bars(row: Sequence[Piece], field: Plane, window: StepWindow, y: float) -> I
     def box(start: float, stop: float, role: Role, title: str, least: float = 0.0) -> Box:
         left, right = field.x.at(window.place(start)), field.x.at(window.place(stop))
         right -= _FOLD_GAP if 0 < stop == window.start else 0
-        return Box(x=left, y=y, width=max(right - left, least), height=_BAR, role=role, title=title)
+        return Box(x=left, y=y, width=max(right - left, least), height=BAR, role=role, title=title)
 
     for piece in sorted(row, key=lambda piece: piece.kind == "partial"):  # the least is on top
         role, start = _ROLES[piece.kind], piece.start
@@ -171,7 +171,8 @@ def _words(
 
 
 def _word(evaluation: Evaluation, group: HostGroup) -> str:
-    return f"{state_of(group, evaluation)} {span(group.steps[evaluation.remainder])}".strip()
+    steps = counts_between(*group.steps[evaluation.remainder])
+    return f"{state_of(group, evaluation)} {steps}".strip()
 
 
 def _hang(hang: Hang, field: Plane, window: StepWindow, *, top: float) -> Iterator[Mark]:
@@ -198,16 +199,12 @@ def _alternative(evaluation: Evaluation) -> str:
     for way in sorted(REMAINDERS, key=lambda way: way != evaluation.remainder):
         steps, hang = evaluation.num_steps(way), evaluation.hang(way)
         ends = "none of which hangs" if hang is None else hang_sentence(hang)
-        made = _steps((int(steps.min()), int(steps.max())))
+        made = how_many((int(steps.min()), int(steps.max())), "step")
         here = " (as set up here)" if way == evaluation.remainder else ""
         said.append(f"Batches {WAYS[way]}{here}: {made} a host, {ends}.")
     if evaluation.num_lost:
         said.append(f"{counted(evaluation.num_lost, 'example')} lost.")
     return " ".join(said)
-
-
-def _steps(values: Span) -> str:
-    return f"{span(values)} {'step' if values == (1, 1) else 'steps'}"
 
 
 def _note(evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow) -> str | None:
@@ -255,8 +252,8 @@ def _numbers(evaluation: Evaluation, groups: Sequence[HostGroup]) -> Numbers:
 def _which(group: HostGroup) -> str:
     if group.are_neighbours:
         return hosts_of(group)
-    return f"{group.count:,} of {span((group.first, group.last))}"
+    return f"{group.count:,} of {counts_between(group.first, group.last)}"
 
 
 def _number(values: Span) -> object:
-    return values[0] if values[0] == values[1] else span(values)
+    return values[0] if values[0] == values[1] else counts_between(*values)

@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shardctl.core.hosts.modes import HOST_MODES
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
 from shardctl.planning.pictures.buckets import Bucket, buckets
 from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
 from shardctl.rendering.pictures.axes import round_ticks
-from shardctl.rendering.pictures.bars import Bar, Part, bars
+from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
 from shardctl.rendering.pictures.panels.panel import (
     MOST_COLUMNS,
     Panel,
-    Shown,
+    PanelRow,
     byte_ticks,
+    count_text,
     draw_panels,
-    sentences,
+    groups_note,
 )
+from shardctl.rendering.pictures.panels.sweep import sweep_picture
 from shardctl.rendering.pictures.picture import Numbers, Picture
-from shardctl.rendering.text.quantities import numbered, short_count
+from shardctl.rendering.text.quantities import numbered
 
 _CAPTION = (
     "Equal bars are hosts in step; the others wait for the one with the most. A host without "
@@ -41,8 +43,6 @@ def hosts_pictures(plan: HostsPlan) -> tuple[Picture, ...]:
     """
     comparison = plan.comparisons[0]
     if comparison.strategies[0].columns is None:
-        from shardctl.rendering.pictures.panels.sweep import sweep_picture
-
         return (sweep_picture(plan),)
     found = [_times_read(plan, comparison)] if len(comparison.strategies) > 1 else []
     found += [_strategy_picture(plan, strategy) for strategy in comparison.strategies]
@@ -106,7 +106,7 @@ def _strategy_picture(plan: HostsPlan, strategy: Strategy) -> Picture:
             alike.append(f"{quantity.with_noun(most)} on every host.")
         else:
             panels.append(_panel(quantity, _shown(strategy, quantity, groups)))
-    remarks += alike + [f"{_begun(line)}." for line in told(strategy)]
+    remarks += alike + [f"{first_upper(line)}." for line in told(strategy)]
     remarks += [f"{line}." for line in told_of_padding(plan.comparisons[0])]
     of = "host" if num_hosts == len(groups) else "host, the first of a group"
     drawn = draw_panels(panels, of=of)
@@ -126,23 +126,11 @@ def _strategy_picture(plan: HostsPlan, strategy: Strategy) -> Picture:
         height=words.bottom,
         marks=(*drawn.marks, *words.marks),
         numbers=_numbers(strategy, found, groups),
-        note=_note(num_hosts, groups),
+        note=groups_note("host", groups),
     )
 
 
-def _begun(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
-def _note(num_hosts: int, groups: Sequence[Bucket]) -> str | None:
-    if len(groups) == num_hosts:
-        return None
-    sizes = sorted({group.count for group in groups})
-    each = " or ".join(f"{size:,}" for size in sizes)
-    return f"{num_hosts:,} hosts in {len(groups)} groups of {each}, named by their first host."
-
-
-def _panel(quantity: Quantity, rows: Sequence[Shown]) -> Panel:
+def _panel(quantity: Quantity, rows: Sequence[PanelRow]) -> Panel:
     most = int(quantity.values.max())
     if quantity.name == "bytes":
         ticks, unit = byte_ticks(most)
@@ -151,7 +139,7 @@ def _panel(quantity: Quantity, rows: Sequence[Shown]) -> Panel:
     return Panel(title=f"{unit} a host", rows=rows, ticks=ticks, mean=quantity.mean)
 
 
-def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> list[Shown]:
+def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> list[PanelRow]:
     columns = strategy.columns
     assert columns is not None
     rows = []
@@ -159,23 +147,19 @@ def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> 
         least, most = int(part.min), int(part.max)
         num_idle = int((columns.num_examples[group.first : group.last + 1] == 0).sum())
         hosts = f"host{'s' if group.count > 1 else ''} {numbered(group.first, group.last)}"
+        said = quantity.between(least, most)
         rows.append(
-            Shown(
+            PanelRow(
                 name=str(group.first),
                 label=hosts,
                 least=least,
                 most=most,
-                text=_short(quantity, least, most),
-                title=f"{hosts}: {quantity.between(least, most)}",
+                text=said if quantity.name == "bytes" else count_text(least, most),
+                title=f"{hosts}: {said}",
                 word=_word(quantity, part, num_idle),
             )
         )
     return rows
-
-
-def _short(quantity: Quantity, least: int, most: int) -> str:
-    text = quantity.between(least, most)
-    return text if len(text) < 10 else short_count(most)
 
 
 def _word(quantity: Quantity, group: Bucket, num_idle: int) -> str:

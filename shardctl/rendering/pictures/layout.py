@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.planning.pictures.buckets import Bucket, buckets
 from shardctl.rendering.pictures.axes import round_ticks
+from shardctl.rendering.pictures.bars import sentences
 from shardctl.rendering.pictures.panels.panel import (
     MOST_COLUMNS,
     Panel,
-    Shown,
+    PanelRow,
     byte_ticks,
+    count_text,
     draw_panels,
-    sentences,
+    groups_note,
 )
 from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.text.quantities import (
     bytes_between,
     counts_between,
-    human_bytes,
     numbered,
-    short_count,
 )
 from shardctl.rendering.text.shards import Shards, told
 
 _MOST_SPLITS = 8
-_LONGEST = 12  # letters of a value beside a bar
 
 _CAPTION = (
     "Equal bars are shards that take equally long to read. A host that is given a larger one has more "
@@ -49,7 +48,7 @@ def layout_pictures(layout: Layout) -> tuple[Picture, ...]:
 def _split_picture(split: SplitLayout, number: int, dataset: str, rest: str) -> Picture:
     shards, num_shards = Shards(split.split), split.split.num_shards
     groups = buckets(shards.lengths, MOST_COLUMNS)
-    said = [f"{line[:1].upper()}{line[1:]}." for line in told(shards)] if num_shards else []
+    said = [f"{first_upper(line)}." for line in told(shards)] if num_shards else []
     balance, name = split.balance, split.split.name
     summary = f"{name} has {counted(split.split.num_examples, 'example')} in "
     summary += counted(num_shards, "shard")
@@ -58,11 +57,6 @@ def _split_picture(split: SplitLayout, number: int, dataset: str, rest: str) -> 
     of = "shard" if num_shards == len(groups) else "shard, the first of a group"
     drawn = draw_panels(_panels(shards, groups), of=of)
     words = sentences(said or [f"{summary}."], top=drawn.bottom)
-    notes = [rest] if rest else []
-    if len(groups) < num_shards:
-        sizes = " or ".join(f"{size:,}" for size in sorted({group.count for group in groups}))
-        grouped = f"{num_shards:,} shards in {len(groups)} groups of {sizes}, named by the first."
-        notes.insert(0, grouped)
     return Picture(
         name=f"layout-{number}",
         title=f"{name} in {dataset}: {counted(num_shards, 'shard')}",
@@ -71,7 +65,7 @@ def _split_picture(split: SplitLayout, number: int, dataset: str, rest: str) -> 
         height=words.bottom,
         marks=(*drawn.marks, *words.marks),
         numbers=_numbers(shards, groups),
-        note=" ".join(notes) or None,
+        note=" ".join(filter(None, (groups_note("shard", groups), rest))) or None,
     )
 
 
@@ -101,25 +95,24 @@ def _panels(shards: Shards, groups: Sequence[Bucket]) -> list[Panel]:
     return panels
 
 
-def _examples(shards: Shards, group: Bucket) -> Shown:
+def _examples(shards: Shards, group: Bucket) -> PanelRow:
     least, most = int(group.min), int(group.max)
-    text = counts_between(least, most)
     return _shown(
         group,
         (least, most),
-        text if len(text) <= _LONGEST else short_count(most),
-        f"{text} examples",
+        count_text(least, most),
+        f"{counts_between(least, most)} examples",
         shards.words(group.first, group.last, of_files=False),
     )
 
 
-def _bytes(shards: Shards, group: Bucket) -> Shown:
+def _bytes(shards: Shards, group: Bucket) -> PanelRow:
     known = shards.sizes_between(group.first, group.last)
     text = bytes_between(*known) if known else "-"
     return _shown(
         group,
         known or (0, 0),
-        text if known is None or len(text) <= _LONGEST else human_bytes(known[1]),
+        text,
         text,
         shards.words(group.first, group.last, of_files=True),
     )
@@ -127,9 +120,9 @@ def _bytes(shards: Shards, group: Bucket) -> Shown:
 
 def _shown(
     group: Bucket, ends: tuple[int, int], text: str, said: str, words: Sequence[str]
-) -> Shown:
+) -> PanelRow:
     shards = f"shard{'s' if group.count > 1 else ''} {numbered(group.first, group.last)}"
-    return Shown(
+    return PanelRow(
         name=str(group.first),
         label=shards,
         least=ends[0],

@@ -148,7 +148,7 @@ _WIDTHS = {
 _BOLD = 1.125  # how much wider bold letters are
 
 
-def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
+def text_width(text: str, *, bold: bool = False) -> float:
     """Return at most how many units a text is wide, in the fonts that pages are shown in.
 
     >>> round(text_width("host 12"), 1)
@@ -158,7 +158,7 @@ def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
         _WIDTHS.get(letter, _USUAL if letter.isascii() else _FOREIGN)
         for letter in printable(text, MOST_LETTERS)
     )
-    return sum(widths) * size * (_BOLD if bold else 1)
+    return sum(widths) * TEXT * (_BOLD if bold else 1)
 
 
 def shortened(text: str, width: float, *, bold: bool = False) -> str:

@@ -7,24 +7,12 @@ from shardctl.core.text import counted
 from shardctl.planning.pictures.strips import Strips
 from shardctl.planning.pictures.strips import strips as strips_of
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.pictures.axes import (
-    LINE_HEIGHT,
-)
-from shardctl.rendering.pictures.picture import (
-    TEXT,
-    Label,
-    Mark,
-    Numbers,
-    Picture,
-)
+from shardctl.rendering.pictures.axes import LINE_HEIGHT
+from shardctl.rendering.pictures.picture import TEXT, Label, Mark, Numbers, Picture
 from shardctl.rendering.pictures.strips.blocks import MOST_STEPS, ids_said
 from shardctl.rendering.pictures.strips.position_rows import MOST_RUNS, first_rows, position_rows
 from shardctl.rendering.pictures.strips.slot_rows import first_slots, slot_rows
-from shardctl.rendering.text.strip_rows import (
-    ids_text,
-    shard_name,
-    step_starts,
-)
+from shardctl.rendering.text.strip_rows import ids_text, shard_name, step_starts
 
 _TOLD = 3  # visits that are told in words
 

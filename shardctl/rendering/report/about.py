@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.text import first_upper
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.files.head import own_version
 from shardctl.planning.report.report import Report
+from shardctl.rendering.report.again import again
 from shardctl.rendering.report.elements import (
     Section,
     code,
     command,
     facts,
-    first_upper,
     items,
     paragraph,
     plain,
@@ -33,7 +34,7 @@ def _body(report: Report) -> Iterator[str]:
         yield "<h3>Worth knowing</h3>\n"
         yield items(first_upper(sentence(warning)) for warning in report.warnings)
     yield "<h3>Make it again</h3>\n"
-    yield command(report.again)
+    yield command(again(report.question))
     yield paragraph("The same input makes the same page, byte for byte.", "quiet")
     yield facts(_facts(report), "lines wide")
 

@@ -23,6 +23,7 @@ from shardctl.rendering.layout import size_record
 from shardctl.rendering.lint import lint_document
 from shardctl.rendering.quality.loaders import loaders_document
 from shardctl.rendering.quality.quality import quality_document
+from shardctl.rendering.report.again import again
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 
@@ -44,7 +45,7 @@ def report_document(report: Report) -> Document:
         "open": None if report.is_open is None else as_options(report.is_open),
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],
-        "again": report.again,
+        "again": again(report.question),
         "notes": list(map(as_options, report.notes)),
         "warnings": list(map(as_options, report.warnings)),
         "layout": part_document(report.layout, _layout),

@@ -160,15 +160,6 @@ def _middle(heights: Sequence[float]) -> int:
     return min(range(1, len(heights)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
 
 
-def first_upper(text: str) -> str:
-    """Return a sentence with a capital, whatever it begins with.
-
-    >>> first_upper("as good as uniform")
-    'As good as uniform'
-    """
-    return text[:1].upper() + text[1:]
-
-
 def folded(summary: str, html: str) -> str:
     """Return HTML that opens by a click or a key, under its summary, which is text."""
     return f"<details><summary>{plain(summary)}</summary>\n{html}</details>\n"

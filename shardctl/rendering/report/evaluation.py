@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.eval.advice import advice, call_of
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.report.report import Report
@@ -15,7 +15,6 @@ from shardctl.rendering.report.elements import (
     Section,
     code,
     figures,
-    first_upper,
     items,
     not_shown,
     paragraph,

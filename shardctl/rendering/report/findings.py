@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
@@ -12,7 +12,6 @@ from shardctl.rendering.report.elements import (
     Section,
     code,
     facts,
-    first_upper,
     not_shown,
     paragraph,
     plain,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.report.report import Report
@@ -14,7 +14,6 @@ from shardctl.rendering.pictures.hosts import hosts_pictures
 from shardctl.rendering.report.elements import (
     Section,
     figures,
-    first_upper,
     items,
     not_shown,
     paragraph,

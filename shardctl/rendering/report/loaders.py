@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
@@ -13,7 +13,6 @@ from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mix
 from shardctl.rendering.report.elements import (
     Section,
     figures,
-    first_upper,
     items,
     name,
     not_shown,

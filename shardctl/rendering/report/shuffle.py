@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from shardctl.core.order.order import Order
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.report.report import Report
@@ -22,7 +22,6 @@ from shardctl.rendering.quality.quality import best_line, epochs_line, hosts_lin
 from shardctl.rendering.report.elements import (
     Section,
     figures,
-    first_upper,
     items,
     not_shown,
     paragraph,

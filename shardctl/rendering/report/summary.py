@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, TypeVar
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.advice import spread
 from shardctl.planning.hosts.hosts import HostsPlan
@@ -19,7 +19,6 @@ from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.elements import (
     Section,
-    first_upper,
     items,
     link,
     paragraph,
@@ -73,7 +72,12 @@ def summary_section(report: Report) -> Section:
         ),
         Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
     )
-    return Section(anchor="summary", title="In short", body=cards(answers))
+    body = cards(answers)
+    if report.notes:
+        things = "One thing" if len(report.notes) == 1 else f"{len(report.notes)} things"
+        verb = "is" if len(report.notes) == 1 else "are"
+        body += paragraph(f"{things} that nobody said {verb} {link('about', 'assumed')}.", "quiet")
+    return Section(anchor="summary", title="In short", body=body)
 
 
 def cards(answers: Iterable[Answer]) -> str:

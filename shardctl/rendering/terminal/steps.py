@@ -10,14 +10,13 @@ from shardctl.planning.eval.evaluation import Evaluation, Hang
 from shardctl.planning.eval.groups import HostGroup, host_groups
 from shardctl.rendering.terminal.ticks import tick_line
 from shardctl.rendering.text.looks import Look, styled
-from shardctl.rendering.text.quantities import short_count
+from shardctl.rendering.text.quantities import counts_between, short_count
 from shardctl.rendering.text.step_rows import (
     Kind,
     Piece,
     StepWindow,
     hosts_of,
     keys_of,
-    span,
     state_of,
     step_pieces,
     step_window,
@@ -107,7 +106,8 @@ def _styled(cells: str, screen: Screen) -> Iterator[str]:
 
 
 def _word(group: HostGroup, evaluation: Evaluation) -> str:
-    return f"{span(group.steps[evaluation.remainder])} {state_of(group, evaluation)}".rstrip()
+    steps = counts_between(*group.steps[evaluation.remainder])
+    return f"{steps} {state_of(group, evaluation)}".rstrip()
 
 
 def _short_word(group: HostGroup, evaluation: Evaluation) -> str:

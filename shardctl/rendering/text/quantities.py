@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:  # NumPy is loaded by what has arrays to show
     from shardctl.core.arrays import Int64s
 
-_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_RANGES = 3  # of numbers that are named
+BYTE_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def human_bytes(num_bytes: int) -> str:
@@ -21,11 +22,11 @@ def human_bytes(num_bytes: int) -> str:
     if num_bytes < 1024:
         return f"{num_bytes} B"
     amount = num_bytes / 1024
-    for unit in _UNITS[:-1]:
+    for unit in BYTE_UNITS[:-1]:
         if amount < 1023.95:  # what rounds to 1024.0 belongs to the next unit
             return f"{amount:.1f} {unit}"
         amount /= 1024
-    return f"{amount:.1f} {_UNITS[-1]}"
+    return f"{amount:.1f} {BYTE_UNITS[-1]}"
 
 
 def counts_between(least: int, most: int) -> str:
@@ -95,7 +96,7 @@ def numbered(first: int, last: int) -> str:
     return f"{first}" if first == last else f"{first}–{last}"
 
 
-def in_ranges(numbers: Int64s, keep: int = 3) -> str:
+def in_ranges(numbers: Int64s) -> str:
     """Return ascending numbers as ranges, of many the first ones.
 
     >>> import numpy as np
@@ -105,10 +106,10 @@ def in_ranges(numbers: Int64s, keep: int = 3) -> str:
     import numpy as np
 
     breaks = np.flatnonzero(np.diff(numbers) > 1)
-    firsts = numbers[np.append(0, breaks + 1)][: keep + 1].tolist()
-    lasts = numbers[np.append(breaks, len(numbers) - 1)][: keep + 1].tolist()
-    named = list(starmap(numbered, zip(firsts[:keep], lasts[:keep], strict=True)))
-    return ", ".join([*named, "…"] if len(firsts) > keep else named)
+    firsts = numbers[np.append(0, breaks + 1)][: _RANGES + 1].tolist()
+    lasts = numbers[np.append(breaks, len(numbers) - 1)][: _RANGES + 1].tolist()
+    named = list(starmap(numbered, zip(firsts[:_RANGES], lasts[:_RANGES], strict=True)))
+    return ", ".join([*named, "…"] if len(firsts) > _RANGES else named)
 
 
 def subject(noun: str, numbers: Int64s, verb: str, of_several: str) -> str:

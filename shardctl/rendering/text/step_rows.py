@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from shardctl.core.text import counted
-from shardctl.planning.eval.evaluation import Evaluation, Remainder
+from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.eval.groups import HostGroup, Span
+from shardctl.rendering.text.quantities import counts_between
 
 Kind = Literal["full", "partial", "padding", "lost"]
 
@@ -18,7 +19,6 @@ KINDS: dict[Kind, str] = {
     "padding": "padding",
     "lost": "lost",
 }
-WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 _BEFORE_THE_END = 4  # steps before the first host is done that are not folded
 _FOLD = 2.0  # steps as wide as those that are folded, at least
 
@@ -92,7 +92,7 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     if full:
         yield Piece(kind="full", start=0, stop=full, title=f"{_batches(group.full)} of {size}")
     filled: float = most_full + (group.partial[1] if way != "drop" else 0)
-    held = _examples(group.remainder)
+    held = how_many(group.remainder, "example")
     if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
         filled = full + group.remainder[0] / evaluation.host_batch
     if filled > full:
@@ -108,7 +108,8 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     steps = group.steps[way][1]
     if way == "pad" and steps > filled:
         alone = f"{_batches(group.padding_batches)} of padding alone"
-        title = f"{_examples(group.padding)} of padding beside others, then {alone}"
+        beside = how_many(group.padding, "example")
+        title = f"{beside} of padding beside others, then {alone}"
         yield Piece(kind="padding", start=filled, stop=steps, title=title)
 
 
@@ -136,7 +137,7 @@ def hosts_of(group: HostGroup) -> str:
     """
     if not group.are_neighbours:
         return f"{group.count:,} hosts"
-    return span((group.first, group.last))
+    return counts_between(group.first, group.last)
 
 
 def state_of(group: HostGroup, evaluation: Evaluation) -> str:
@@ -147,19 +148,16 @@ def state_of(group: HostGroup, evaluation: Evaluation) -> str:
     return "waits" if group.steps[evaluation.remainder][0] > hang.step else "done"
 
 
-def span(values: Span) -> str:
-    """Return the least and the most of something, once where they are the same.
+def how_many(values: Span, noun: str, plural: str | None = None) -> str:
+    """Return the least and the most of something with its noun, one number where they are equal.
 
-    >>> span((3, 3)), span((0, 1200))
-    ('3', '0–1,200')
+    >>> how_many((1, 1), "step"), how_many((0, 1200), "batch", "batches")
+    ('1 step', '0–1,200 batches')
     """
-    least, most = values
-    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
+    if values == (1, 1):
+        return f"1 {noun}"
+    return f"{counts_between(*values)} {plural or f'{noun}s'}"
 
 
 def _batches(values: Span) -> str:
-    return f"{span(values)} {'batch' if values == (1, 1) else 'batches'}"
-
-
-def _examples(values: Span) -> str:
-    return f"{span(values)} {'example' if values == (1, 1) else 'examples'}"
+    return how_many(values, "batch", "batches")

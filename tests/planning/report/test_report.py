@@ -281,7 +281,7 @@ def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
     for name in ("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint"):
         part = made.parts["evaluation" if name == "eval" else name]
         assert ("not_shown" in document[name]) == isinstance(part, NotShown)
-    words = shlex.split(made.again)
+    words = shlex.split(document["again"])
     assert pipeline_of(words[words.index("--stages") + 1]) == drawn.pipeline
     assert made.to_html().rstrip().endswith("</html>")
 

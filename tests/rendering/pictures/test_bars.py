@@ -14,8 +14,9 @@ from shardctl.rendering.pictures.bars import (
     columns,
     legend,
     levels_key,
+    sentences,
 )
-from shardctl.rendering.pictures.picture import Band, Box, Cells, Line
+from shardctl.rendering.pictures.picture import Band, Box, Cells, Label, Line
 from tests.cases import check_cases
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, check_labels
 
@@ -95,3 +96,11 @@ def test_keys_take_as_many_lines_as_they_need() -> None:
     check_labels(key.marks, key.bottom)
     (cells,) = (mark for mark in key.marks if isinstance(mark, Cells))
     assert cells.levels.tolist() == [[0, 1, 2, 3, 4, 5, 6, 7, 8]]
+
+
+def test_sentences_take_as_many_lines_as_they_need() -> None:
+    drawn = sentences(["one two " * 20, "three"], top=10)
+    check_labels(drawn.marks, drawn.bottom)
+    *lines, last = (mark.text for mark in drawn.marks if isinstance(mark, Label))
+    assert last == "three"
+    assert " ".join(lines).split() == ["one", "two"] * 20

@@ -86,7 +86,7 @@ def test_many_hosts_are_columns_whose_straggler_has_a_word_above_it() -> None:
 
 def test_a_million_hosts_are_in_groups_of_which_both_ends_are_drawn() -> None:
     _, even, files, _ = hosts_pictures(plan(1_000_000, IMAGENET))
-    assert even.note == "1,000,000 hosts in 64 groups of 15,625, named by their first host."
+    assert even.note == "1,000,000 hosts in 64 groups of 15,625, named by the first."
     first, *_, last = files.numbers.rows
     lengths = np.array(IMAGENET.splits[0].shard_lengths)
     assert first[:4] == ("0–15624", 0, lengths.max(), lengths.sum() / 15_625)

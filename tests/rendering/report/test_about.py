@@ -10,12 +10,12 @@ from tests.rendering.report.reports import mnist, shared, text_of
 
 
 def test_what_was_assumed_and_how_to_make_it_again() -> None:
-    made = replace(mnist(), warnings=("that is odd",), again="shardctl report 'a b' -d x")
+    made = replace(mnist(), warnings=("that is odd",))
     html = about_section(made).body
     text = text_of(html)
     assert "Nobody said how many hosts read: 8 are shown side by side" in text
     assert "That is odd" in text
-    assert "shardctl report 'a b' -d x" in text
+    assert "shardctl report -d mnist:3.0.1 -o report.html" in text
     assert made.dataset.fingerprint in text
     assert f"shardctl {shardctl.__version__} rules of the order 1 (TensorFlow 2.21" in text
 

@@ -56,6 +56,14 @@ def test_findings_are_counted_by_severity_and_linked() -> None:
     assert "warning" in said(made)
 
 
+def test_what_nobody_said_is_counted() -> None:
+    assert said(mnist()).endswith("2 things that nobody said are assumed .")  # hosts, batch
+    made = report("mnist", settings={"batch": 8})
+    assert said(made).endswith("One thing that nobody said is assumed .")
+    assert 'href="#about"' in summary_section(made).body
+    assert "assumed" not in said(report("mnist", settings={"batch": 8}, hosts=1))
+
+
 def test_what_is_not_known_says_why() -> None:
     text = said(lacking())
     assert "Is it shuffled? Not known the quality of an order needs 2 examples" in text

@@ -6,11 +6,12 @@ another colour, and a word too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
+from shardctl.planning.pictures.buckets import Bucket
 from shardctl.rendering.pictures.axes import (
     GAP,
     LINE_HEIGHT,
@@ -32,18 +33,18 @@ from shardctl.rendering.pictures.picture import (
     Role,
     shortened,
     text_width,
-    wrapped,
 )
+from shardctl.rendering.text.quantities import BYTE_UNITS, counts_between, short_count
 
 MOST_COLUMNS = 64  # of more hosts or shards each column is a group
 _MOST_ROWS = 8  # with values beside them
 _WORD_LINES = 3  # of words above columns
 _HEIGHT = 84.0  # of the field of columns
-_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+_LONGEST = 12  # letters of a count beside a bar
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Shown:
+class PanelRow:
     """A host, a shard, a number of hosts, or a group of these: the least and the most of it.
 
     name: at the axis; label: before a bar. text: the value as people read it. title: all there is
@@ -77,7 +78,7 @@ class Panel:
     """
 
     title: str
-    rows: Sequence[Shown]
+    rows: Sequence[PanelRow]
     ticks: Sequence[Tick]
     mean: float | None = None
 
@@ -176,26 +177,31 @@ def byte_ticks(most: float) -> tuple[tuple[Tick, ...], str]:
     (['0', '1', '2'], 'GiB')
     """
     power = 0
-    while most >= 1024 ** (power + 1) and power + 1 < len(_UNITS):
+    while most >= 1024 ** (power + 1) and power < len(BYTE_UNITS):
         power += 1
     unit = 1024.0**power
     ticks = round_ticks(0, most / unit, most=3)
-    return tuple(Tick(tick.value * unit, tick.text) for tick in ticks), _UNITS[power]
+    name = BYTE_UNITS[power - 1] if power else "bytes"
+    return tuple(Tick(tick.value * unit, tick.text) for tick in ticks), name
 
 
-def sentences(lines: Iterable[str], *, top: float) -> Drawn:
-    """Return sentences below each other, each on as many lines as it takes.
+def count_text(least: int, most: int) -> str:
+    """Return a range of counts as there is room for it beside a bar.
 
-    >>> sentences(["host 3 is idle"], top=20).bottom
-    44.0
+    >>> count_text(1_281_167, 1_281_167), count_text(3 * 10**9, 3 * 10**9)
+    ('1,281,167', '3 G')
     """
-    marks: list[Mark] = []
-    y = top
-    for line in lines:
-        for piece in wrapped(line, WIDTH):
-            marks.append(Label(x=0, y=y + TEXT, text=piece))
-            y += LINE_HEIGHT
-    return Drawn(tuple(marks), y + GAP if marks else top)
+    text = counts_between(least, most)
+    return text if len(text) <= _LONGEST else short_count(most)
+
+
+def groups_note(noun: str, groups: Sequence[Bucket]) -> str | None:
+    """Return how hosts or shards are grouped, None where each has a bar of its own."""
+    sizes = sorted({group.count for group in groups})
+    if sizes in ([], [1]):
+        return None
+    number, each = groups[-1].last + 1, " or ".join(f"{size:,}" for size in sizes)
+    return f"{number:,} {noun}s in {len(groups)} groups of {each}, named by the first."
 
 
 def _keys(panels: Sequence[Panel]) -> Drawn:

@@ -16,12 +16,12 @@ from shardctl.rendering.hosts.figures import (
     sweep_groups,
 )
 from shardctl.rendering.pictures.axes import Tick, round_ticks
+from shardctl.rendering.pictures.bars import sentences
 from shardctl.rendering.pictures.panels.panel import (
     MOST_COLUMNS,
     Panel,
-    Shown,
+    PanelRow,
     draw_panels,
-    sentences,
 )
 from shardctl.rendering.pictures.picture import Numbers, Picture
 
@@ -85,9 +85,9 @@ def _said(plan: HostsPlan, index: int, figure: Figure) -> str:
     return f"{figure.heading}: {least.text} to {values[worst].text}, the most on {worst:,} hosts."
 
 
-def _shown(group: Group, index: int, figure: Figure) -> Shown:
+def _shown(group: Group, index: int, figure: Figure) -> PanelRow:
     spread = spread_of(group, index, figure)
-    return Shown(
+    return PanelRow(
         name=str(min(one.num_hosts for one in group)),
         label=f"{group_name(group)} hosts",
         least=spread.least,

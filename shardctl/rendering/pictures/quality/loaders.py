@@ -6,13 +6,13 @@ from shardctl.core.text import counted
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.quality.loaders.way_to_read import WayToRead
 from shardctl.rendering.pictures.axes import Drawn
-from shardctl.rendering.pictures.bars import Bar, Part, bars
-from shardctl.rendering.pictures.picture import TEXT, WIDTH, Label, Numbers, Picture, wrapped
+from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
+from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.quality.loaders import ends
 from shardctl.rendering.text.command_line import as_options
 
 _WIDEST_NAMES = 0.5  # of the width: what tells readers apart is at the end of their names
-_LINE = 18.0
+_NOBODY = "No loader reads it so; the table says why."
 
 
 def loaders_pictures(comparison: LoaderComparison) -> tuple[Picture, ...]:
@@ -21,7 +21,7 @@ def loaders_pictures(comparison: LoaderComparison) -> tuple[Picture, ...]:
     How each ends, and what is not read so, is in the table of its numbers.
     """
     read = [way for way in comparison.ways if way.mixing is not None]
-    drawn = _bars(comparison, read) if read else _nobody()
+    drawn = _bars(comparison, read) if read else sentences([_NOBODY], top=0)
     uniform = comparison.uniform_shards
     said = [
         f"{way.reader}: {way.mixing.shards:.1f} ({way.mixing.verdict})"
@@ -33,7 +33,7 @@ def loaders_pictures(comparison: LoaderComparison) -> tuple[Picture, ...]:
         f"Of {shards} a batch of {comparison.batch:,} comes from this many. {'; '.join(said)}; "
         f"a uniform permutation: {uniform:.1f}."
         if read
-        else "No loader reads it so; the table says why."
+        else _NOBODY
     )
     return (
         Picture(
@@ -70,12 +70,6 @@ def _bars(comparison: LoaderComparison, read: list[WayToRead]) -> Drawn:
         expected=comparison.uniform_shards,
         most_names=_WIDEST_NAMES,
     )
-
-
-def _nobody() -> Drawn:
-    lines = wrapped("No loader reads it so; the table says why.", WIDTH)
-    marks = tuple(Label(x=0, y=TEXT + _LINE * n, text=line) for n, line in enumerate(lines))
-    return Drawn(marks, _LINE * len(lines))
 
 
 def _row(way: WayToRead) -> tuple[object, ...]:

@@ -11,18 +11,16 @@ from shardctl.core.text import counted
 from shardctl.planning.pictures.shard_map import ShardMap
 from shardctl.planning.quality.sample import Floats
 from shardctl.rendering.pictures.axes import GAP, LINE_HEIGHT, Axis, Drawn, Tick, named_ticks, plane
-from shardctl.rendering.pictures.bars import levels_key
+from shardctl.rendering.pictures.bars import levels_key, sentences
 from shardctl.rendering.pictures.picture import (
     NUM_LEVELS,
     TEXT,
-    WIDTH,
     Cells,
     Label,
     Line,
     Numbers,
     Picture,
     text_width,
-    wrapped,
 )
 
 FEW = 24  # shards of which each has several rows where what lies within it is known
@@ -85,21 +83,20 @@ def _of_one_shard(shard_map: ShardMap) -> Picture:
         f"One shard feeds all {shard_map.num_positions:,} positions, so there is no pattern of "
         "shards to see; how well examples are mixed within it is in the score."
     )
-    lines = wrapped(text, WIDTH)
-    marks = [Label(x=0, y=TEXT + LINE_HEIGHT * n, text=line) for n, line in enumerate(lines)]
+    words = sentences([text], top=0)
     return Picture(
         name="shard-map",
         title="Which shards feed which part of the epoch",
         caption="Of several shards this is a heat map of shards by position.",
         alternative=text,
-        height=LINE_HEIGHT * len(lines) + 4,
-        marks=tuple(marks),
+        height=words.bottom,
+        marks=words.marks,
         numbers=_numbers(shard_map),
     )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Shown:
+class _Merged:
     """Columns made fewer: counts, and these as times what a uniform permutation has on average."""
 
     counts: Int64s
@@ -107,14 +104,14 @@ class _Shown:
     columns: tuple[tuple[int, int], ...]
 
 
-def _merged(shard_map: ShardMap, num_columns: int) -> _Shown:
+def _merged(shard_map: ShardMap, num_columns: int) -> _Merged:
     columns = shard_map.columns
     starts = np.arange(num_columns) * len(columns) // num_columns
     stops = [*starts[1:].tolist(), len(columns)]
     counts = np.add.reduceat(shard_map.counts, starts, axis=1)
     measured = np.add.reduceat(shard_map.measured, starts)
     uniform = shard_map.expected[:, None] * measured
-    return _Shown(
+    return _Merged(
         counts=counts,
         times=counts / np.where(uniform > 0, uniform, 1.0),
         columns=tuple(

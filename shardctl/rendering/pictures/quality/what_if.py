@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from shardctl.core.text import first_upper
 from shardctl.planning.quality.quality import Quality
 from shardctl.rendering.pictures.bars import Bar, Part, bars
 from shardctl.rendering.pictures.picture import Numbers, Picture
@@ -59,8 +60,7 @@ def what_if_picture(quality: Quality) -> Picture:
 def _best(quality: Quality) -> str:
     if not quality.alternatives:
         return "No other settings were measured."
-    line = best_line(quality)
-    return f"{line[:1].upper()}{line[1:]}."
+    return f"{first_upper(best_line(quality))}."
 
 
 def _memory_note(quality: Quality) -> str | None:

@@ -9,13 +9,14 @@ from shardctl.planning.pictures.strips import Strips, Visit
 from shardctl.rendering.pictures.picture import TEXT, Box, Label, Mark, text_width
 from shardctl.rendering.text.strip_rows import ids_text, shard_name
 
-ROW, BAR = 22.0, 17.0  # heights of a row and of what is in it
+BAR = 17.0  # height of a block in its row
 PAD = 3.0  # beside the text in a block
 MOST_STEPS = 24  # batches that are marked
 _NAME = 12  # letters of a shard's name with its split
 
 
 def cut(strips: Strips, number: int) -> Strips:
+    """Return the first visits, so many of them."""
     if number == len(strips.visits):
         return strips
     stop = strips.visits[number].position
@@ -25,6 +26,7 @@ def cut(strips: Strips, number: int) -> Strips:
 def block(
     visit: Visit, strips: Strips, order: Order, place: tuple[float, float, float], hue: int
 ) -> Box:
+    """Return what a slot reads as a block at (left, right, y), in the hue of its shard."""
     left, right, y = place
     width = max(right - left - (1 if right - left > 3 else 0), 0.5)
     last = visit.position + visit.count - 1
@@ -37,10 +39,12 @@ def block(
 
 
 def ids_said(visit: Visit, order: Order) -> str:
+    """Return the ids of a visit after their noun."""
     return f"{'id' if visit.count == 1 else 'ids'} {ids_text(visit, order)}"
 
 
 def names_of(strips: Strips) -> list[str]:
+    """Return what the shard of each visit is called, short enough for its block."""
     return [shard_name(visit, strips, _NAME) for visit in strips.visits]
 
 

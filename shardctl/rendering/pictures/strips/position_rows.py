@@ -8,7 +8,7 @@ from itertools import pairwise
 from shardctl.core.order.order import Order
 from shardctl.planning.pictures.strips import Strips, Visit
 from shardctl.rendering.pictures.axes import GAP, Axis, named_ticks, plane
-from shardctl.rendering.pictures.bars import Key, legend
+from shardctl.rendering.pictures.bars import ROW, Key, legend
 from shardctl.rendering.pictures.picture import (
     NUM_SLOTS,
     TEXT,
@@ -22,7 +22,6 @@ from shardctl.rendering.pictures.strips.blocks import (
     BAR,
     MOST_STEPS,
     PAD,
-    ROW,
     block,
     block_label,
     cut,

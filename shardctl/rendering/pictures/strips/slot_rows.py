@@ -15,12 +15,12 @@ from shardctl.rendering.pictures.axes import (
     plane,
     thinned,
 )
+from shardctl.rendering.pictures.bars import ROW
 from shardctl.rendering.pictures.picture import NUM_SLOTS, Label, Line, Mark, text_width
 from shardctl.rendering.pictures.strips.blocks import (
     BAR,
     MOST_STEPS,
     PAD,
-    ROW,
     block,
     block_label,
     cut,

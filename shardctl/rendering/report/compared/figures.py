@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from shardctl.core.phrase import phrase
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.quality.quality import Quality
@@ -24,7 +24,6 @@ from shardctl.rendering.quality.metrics import LABELS
 from shardctl.rendering.report.elements import (
     Section,
     figures,
-    first_upper,
     folded,
     not_shown,
     paragraph,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.files.head import own_version
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.compare import ReportComparison
@@ -26,7 +26,6 @@ from shardctl.rendering.report.elements import (
     cells_table,
     code,
     command,
-    first_upper,
     items,
     name,
     paragraph,

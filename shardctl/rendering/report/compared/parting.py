@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.text import text_of
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.errors import ShardctlError
 from shardctl.planning.diff.diff import Diff
 from shardctl.planning.report.compare import ComparedSetting, ReportComparison
 from shardctl.planning.report.compared_side import ComparedSide
 from shardctl.planning.report.parting import NamedPosition
 from shardctl.planning.report.shown import NotShown
+from shardctl.rendering.config import value_text
 from shardctl.rendering.diff.diff import cause_line, headline, moved_line, without_effect
 from shardctl.rendering.pictures.compared import parting_picture
 from shardctl.rendering.report.elements import (
@@ -21,7 +23,6 @@ from shardctl.rendering.report.elements import (
     cells_table,
     code,
     figures,
-    first_upper,
     folded,
     items,
     name,
@@ -136,22 +137,16 @@ def settings_section(comparison: ReportComparison) -> Section:
 
 def _row(setting: ComparedSetting) -> tuple[str, str, str]:
     key = setting.name
-    return key, value_words(key, setting.a), value_words(key, setting.b)
+    return key, setting_text(key, setting.a), setting_text(key, setting.b)
 
 
-def value_words(setting: str, value: Any) -> str:
-    """Return a value of a setting as people read it; stages as one line.
+def setting_text(setting: str, value: Any) -> str:
+    """Return a value of a setting as `config` shows it; stages as one line.
 
-    >>> value_words("cycle", 16), value_words("shuffle_files", True), value_words("host", None)
-    ('16', 'yes', 'none')
+    >>> setting_text("cycle", 16), setting_text("shuffle_files", True), setting_text("host", None)
+    ('16', 'true', 'none')
     """
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if setting == "stages":
-        try:
+    if setting == "stages" and value is not None:
+        with suppress(ShardctlError):  # stages of another version
             return text_of(pipeline_of(value))
-        except ShardctlError:  # of another version
-            return str(value)
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return value_text(value)

@@ -8,18 +8,17 @@ from hypothesis import strategies as st
 from shardctl.rendering.pictures.axes import round_ticks
 from shardctl.rendering.pictures.panels.panel import (
     Panel,
-    Shown,
+    PanelRow,
     byte_ticks,
     draw_panels,
-    sentences,
 )
 from shardctl.rendering.pictures.picture import Box, Label, Line, Mark
 from tests.cases import FUZZ, check_cases
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, check_labels
 
 
-def row(number: int, least: float, most: float | None = None, word: str = "") -> Shown:
-    return Shown(
+def row(number: int, least: float, most: float | None = None, word: str = "") -> PanelRow:
+    return PanelRow(
         name=str(number),
         label=f"host {number}",
         least=least,
@@ -30,7 +29,7 @@ def row(number: int, least: float, most: float | None = None, word: str = "") ->
     )
 
 
-def panel(rows: list[Shown], mean: float | None = None) -> Panel:
+def panel(rows: list[PanelRow], mean: float | None = None) -> Panel:
     most = max(shown.most for shown in rows)
     return Panel(title="examples a host", rows=rows, ticks=round_ticks(0, most), mean=mean)
 
@@ -130,13 +129,6 @@ def test_ticks_of_bytes_are_round_in_their_unit(most: float, unit: str, last: fl
     assert ticks[-1].value <= last + 1e-9
     assert ticks[-1].value > most / 3
     assert ticks[0].value == 0
-
-
-def test_sentences_take_as_many_lines_as_they_need() -> None:
-    drawn = sentences(["one two " * 20, "three"], top=10)
-    check_labels(drawn.marks, drawn.bottom)
-    assert texts(drawn.marks)[-1] == "three"
-    assert " ".join(texts(drawn.marks)[:-1]).split() == ["one", "two"] * 20
 
 
 @st.composite

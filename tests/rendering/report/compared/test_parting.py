@@ -15,8 +15,8 @@ from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.report.compared.parting import (
     dataset_line,
     parting_section,
+    setting_text,
     settings_section,
-    value_words,
 )
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.report.reports import text_of
@@ -81,17 +81,17 @@ def test_settings_that_differ_come_first_and_the_others_are_folded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "words"),
+    ("setting", "value", "text"),
     [
         ("file_order", ["b", "a"], "b, a"),
         ("host", "1/4", "1/4"),
         ("buffer", -2, "-2"),
-        ("reshuffle", False, "no"),
-        ("stages", [{"from": "mars"}], "[{'from': 'mars'}]"),
+        ("reshuffle", False, "false"),
+        ("stages", [{"from": "mars"}], "[{from: mars}]"),
     ],
 )
-def test_values_in_words(setting: str, value: object, words: str) -> None:
-    assert value_words(setting, value) == words
+def test_values_are_written_as_a_file_has_them(setting: str, value: object, text: str) -> None:
+    assert setting_text(setting, value) == text
 
 
 def test_stages_are_their_line() -> None:

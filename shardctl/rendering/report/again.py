@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.stages.stages import Pipeline, Read
 from shardctl.planning.lint.config_section import LINT_KEYS
 from shardctl.planning.report.question import ReportQuestion
 from shardctl.planning.report.shown import shown
+from shardctl.readers.reference import ref_from_anywhere
+from shardctl.rendering.text.command_line import option_name
 
 _MOST_LISTED = 4096  # characters of file names that a line may carry itself
 _STDIN = "-"
@@ -57,7 +58,7 @@ def _dataset(dataset: Dataset) -> Iterator[str]:
             ref = folder.title if found == folder else "REF"
             yield from _option("-d", ref)
         else:
-            yield from _option("-d", provided("ref_from_anywhere")(ref, is_path=True))
+            yield from _option("-d", ref_from_anywhere(ref, is_path=True))
 
 
 def _settings(question: ReportQuestion) -> Iterator[str]:
@@ -89,18 +90,16 @@ def _from_anywhere(stages: Pipeline) -> Pipeline:
     """Return stages whose files, and datasets of their own, are found from any folder."""
     from shardctl.core.stages.changed import with_changed
 
-    anywhere = provided("ref_from_anywhere")
-
     def read(read: Read) -> Read:
-        return read if read.data is None else replace(read, data=anywhere(read.data))
+        return read if read.data is None else replace(read, data=ref_from_anywhere(read.data))
 
-    return with_changed(stages, read=read, kept=lambda path: anywhere(path, is_path=True))
+    return with_changed(stages, read=read, kept=lambda path: ref_from_anywhere(path, is_path=True))
 
 
 def _usage(question: ReportQuestion) -> Iterator[str]:
     said = {name: question.lint[name] for name in LINT_KEYS if name in question.lint}
     for name, value in said.items():
-        option = f"--{name.replace('_', '-')}"
+        option = option_name(name)
         if name in _TEXTS:
             for text in value:
                 yield from _option(option, text)

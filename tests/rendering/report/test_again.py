@@ -14,11 +14,12 @@ from shardctl.core.secrets import public_url
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.readers import readers_of
 from shardctl.planning.report.report import report
+from shardctl.rendering.report.again import again
 
 
 def line(*arguments: Any, **named: Any) -> str:
     """Return the line of a report, without its beginning and its end."""
-    said = report(*arguments, **named).again
+    said = again(report(*arguments, **named).question)
     assert said.startswith("shardctl report ")
     assert said.endswith(" -o report.html")
     return said.removeprefix("shardctl report ").removesuffix(" -o report.html")
@@ -106,13 +107,14 @@ def test_a_name_in_stages_stays_a_name() -> None:
 
 def test_names_in_an_order_are_piped_in(toy: Path) -> None:
     names = ["toy-train.tfrecord-00001-of-00002", "toy-train.tfrecord-00000-of-00002"]
-    said = report("toy.yaml", None, {"file_order": names}).again
+    said = again(report("toy.yaml", None, {"file_order": names}).question)
     listed, _, rest = said.partition(" | ")
     assert shlex.split(listed) == ["printf", "%s\\n", *names]
     assert "--file-order -" in rest
     Path("many.yaml").write_text("splits: {train: {num_examples: 1000, num_shards: 1000}}\n")
     many = [f"many-train.tfrecord-{n:05d}-of-01000" for n in range(1000)]
-    assert "--file-order FILE" in report("many.yaml", None, {"file_order": many}).again
+    said = again(report("many.yaml", None, {"file_order": many}).question)
+    assert "--file-order FILE" in said
 
 
 def test_secrets_of_urls_are_nobody_s_business() -> None:
