@@ -317,8 +317,9 @@ def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> Non
     _, files, examples = made["hosts"]["strategies"]
     assert [host["num_bytes"] for host in files["hosts"]] == [sizes[0] + sizes[2], sizes[1]]
     assert [host["num_bytes"] for host in examples["hosts"]] == [sum(sizes)] * 2
-    assert document(shardctl("hosts", "--hosts", 2, "-d", folder, "-f", "json"))["strategies"] == (
-        made["hosts"]["strategies"]
+    assert (
+        document(shardctl("hosts", "--hosts", 2, "-d", folder, "-f", "json"))["strategies"]
+        == (made["hosts"]["strategies"])
     )
 
 

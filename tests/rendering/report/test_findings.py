@@ -37,4 +37,4 @@ def test_nothing_found() -> None:
 
 def test_lint_that_is_not_shown() -> None:
     made = replace(mnist(), lint=NotShown(reason="two numbers of hosts"))
-    assert text_of(findings_section(made).body) == "Not shown. two numbers of hosts"
+    assert text_of(findings_section(made).body) == "Not shown: two numbers of hosts"

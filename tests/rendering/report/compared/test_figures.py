@@ -93,5 +93,5 @@ def test_what_one_of_them_lacks_says_why() -> None:
         Side(label="b", dataset=TOY, spec="train", settings=ReadSettings()),
     ]
     text = text_of(shuffle_section(compare_sides(*sides, hosts=2)).body)
-    assert "Not shown. A: the quality of an order needs 2 examples at least" in text
+    assert "Not shown: A: the quality of an order needs 2 examples at least" in text
     assert "B: no shuffle." in text

@@ -79,6 +79,6 @@ def test_one_shard_is_said_as_one() -> None:
     settings = {"loader": "hf", "streaming": True, "shuffle_seed": 1, "buffer": 9}
     found = lint("mnist", "train", settings, usage=Usage(hosts=3), select=["SC091"]).findings
     assert [finding.why for finding in found] == [
-        "train: 3 hosts do not share 1 shard evenly: each streams all of them and keeps one example "
-        "in 3"
+        "train: 3 hosts do not share 1 shard evenly: each streams all of them and keeps one "
+        "example in 3"
     ]
