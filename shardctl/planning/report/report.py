@@ -24,7 +24,7 @@ from shardctl.planning.layout import layout as layout_of
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.lint import lint as lint_pipeline
-from shardctl.planning.order import plan_order, resolved_spec
+from shardctl.planning.order import as_read_by, plan_order, resolved_spec
 from shardctl.planning.pictures.shard_map import ShardMap, shard_map
 from shardctl.planning.pictures.strips import Strips, strips
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
@@ -168,7 +168,8 @@ def report_of(question: ReportQuestion) -> Report:
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
     before_buffer = _before_buffer(known)
-    hosts = shown(lambda: hosts_side_by_side(dataset, spec, settings, hosts=question.num_hosts))
+    sized = dataset if question.sized is None else question.sized
+    hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
     if is_open is None:
         _refuse_where_nothing_is_read(order, hosts, evaluation)
@@ -189,7 +190,7 @@ def report_of(question: ReportQuestion) -> Report:
         num_devices=question.devices,
         is_open=is_open,
         order=order,
-        layout=shown(lambda: _layout(resolved)),
+        layout=shown(lambda: _layout(resolved, question)),
         shard_map=shown_of(read, lambda order: _shard_map(order, quality)),
         strips=shown_of(read, _strips),
         before_buffer=before_buffer,
@@ -209,7 +210,7 @@ def _resolved(question: ReportQuestion) -> Resolved:
     """Return what is read; the readers of stages, with whatever surprises about them."""
     dataset, spec, settings = question.dataset, question.spec, question.settings
     if settings.stages is None:
-        return resolved_spec(dataset, spec)
+        return as_read_by(resolved_spec(dataset, spec), settings)
     refuse_unread_spec(spec, settings)
     return sources(dataset, spec, settings).resolved
 
@@ -243,9 +244,11 @@ def _refuse_where_nothing_is_read(
         raise UsageError(order.reason)
 
 
-def _layout(resolved: Resolved) -> Layout:
+def _layout(resolved: Resolved, question: ReportQuestion) -> Layout:
     names = dict.fromkeys(piece.split.name for piece in resolved.ranges)
-    return layout_of(resolved.dataset, *names)
+    is_own = resolved.dataset == question.dataset  # and not that of readers in stages
+    sized = question.sized if is_own else None
+    return layout_of(resolved.dataset if sized is None else sized, *names)
 
 
 def _not_empty(order: Order) -> Order:

@@ -14,7 +14,7 @@ from shardctl.rendering.text.tables import Screen, paragraph
 
 _MOST_SPLITS = 8
 
-_WHAT_TO_SEE = "To see: bars of one length are shards that take as long to read."
+_WHAT_TO_SEE = "To see: bars of one length are shards that take equally long to read."
 _OF_GROUPS = " Of a group of shards the full part is the least, the shaded part the most."
 
 
