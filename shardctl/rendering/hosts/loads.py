@@ -54,6 +54,10 @@ class Quantity:
             return int(self.values.argmax())
         return None
 
+    def is_late(self, first: int, last: int) -> bool:
+        """Whether the straggler is among hosts first..last."""
+        return self.straggler is not None and first <= self.straggler <= last
+
     @property
     def of_straggler(self) -> str:
         """The most that a host has, and how far that is over the mean where it can be read."""

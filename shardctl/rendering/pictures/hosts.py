@@ -164,7 +164,7 @@ def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> 
 
 def _word(quantity: Quantity, group: Bucket, num_idle: int) -> str:
     words = []
-    if quantity.straggler is not None and group.first <= quantity.straggler <= group.last:
+    if quantity.is_late(group.first, group.last):
         words.append("most")
     if num_idle:
         words.append("idle" if num_idle == group.count else "some idle")
