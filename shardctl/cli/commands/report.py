@@ -2,6 +2,7 @@
 """`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
 
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,7 +10,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_json, as_text, as_yaml
-from shardctl.cli.options.dataset import chosen_dataset, dataset_options, project_here
+from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import UsageOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
@@ -53,7 +54,8 @@ class ReportUsage(UsageOptions):
     ] = None
 
 
-_LEFT_OUT = ("--format", "--output", "--color", "--dataset", "--data-dir")
+_NAMING_FILES = ("--compare", "--dataset", "--data-dir", "--file-order")
+_LEFT_OUT = ("--format", "--output", "--color", *_NAMING_FILES)
 _COMPARED = Formats(
     renderers={
         "html": as_text("rendering.report.compared.page:comparison_page"),
@@ -153,10 +155,27 @@ def _compare(
         evaluated=using.evaluated[0] if using.evaluated else None,
     )
     warn(made.warnings)
-    read = dataset_options(source)  # a page goes to others: without secrets of URLs
     spec_typed = [] if spec is None else [spec]
-    again = typed_again(ctx, spec_typed, *read, "-o", "report.html", leaving_out=_LEFT_OUT)
+    named = [*_from_anywhere(files, source, reading), "-o", "report.html"]
+    again = typed_again(ctx, spec_typed, *named, leaving_out=_LEFT_OUT)
     _COMPARED.write(out, replace(made, again=again))
+
+
+def _from_anywhere(
+    files: tuple[str, str], source: DatasetOptions, reading: OrderOptions
+) -> Iterator[str]:
+    """Yield the options that name files, by whole paths; a page goes to others, so no secrets."""
+    from shardctl.readers.reference import ref_from_anywhere
+
+    yield "--compare"
+    yield from (ref_from_anywhere(file, is_path=True) for file in files)
+    for ref in source.dataset or ():
+        yield from ("-d", ref_from_anywhere(ref))
+    if source.data_dir is not None:
+        yield from ("--data-dir", ref_from_anywhere(source.data_dir, is_path=True))
+    listed = reading.given().get("file_order")
+    if listed is not None:
+        yield from ("--file-order", listed if listed == "-" else os.path.abspath(listed))
 
 
 def _file_order_list(project: "Project", reading: OrderOptions) -> str | None:

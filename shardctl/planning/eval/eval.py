@@ -99,6 +99,7 @@ def evaluate(
         resolved=resolved,
         num_examples=num_examples,
         warnings=(*resolved.warnings, *([refused] if refused else []), *_left_out(settings)),
+        refusal=refused,
     )
 
 

@@ -153,10 +153,13 @@ def report_of(question: ReportQuestion) -> Report:
     """Return the report of a question.
 
     Raises:
-        ShardctlError: nothing can be read, since the spec is bad, or a dataset not there.
+        ShardctlError: nothing can be read, since the spec is bad, or a dataset not there; or a
+            spec that is said to be evaluated on is bad.
     """
     dataset, spec, settings = question.dataset, question.spec, question.settings
     resolved = _resolved(question)
+    for evaluated in question.evaluated:
+        resolved_spec(dataset, evaluated)
     reading = shown(lambda: question.reading)
     quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
     order, is_open = _order(question, quality)

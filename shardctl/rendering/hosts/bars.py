@@ -96,7 +96,7 @@ def _num_idle(examples: Quantity, group: Bucket) -> int:
 def _bar(quantity: Quantity, group: Bucket, num_idle: int) -> Bar:
     least, most = int(group.min), int(group.max)
     marks = []
-    if quantity.is_late(group.first, group.last):
+    if quantity.stands_out(group):
         marks.append("most")
     if num_idle and quantity.name == "examples":
         marks.append("idle" if num_idle == group.count else f"{num_idle:,} idle")

@@ -13,6 +13,7 @@ from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison
 from shardctl.planning.hosts.strategy import OUTSTANDING, Strategy
+from shardctl.planning.pictures.buckets import Bucket
 from shardctl.rendering.text.quantities import (
     bytes_between,
     counts_between,
@@ -48,15 +49,22 @@ class Quantity:
 
     @cached_property
     def straggler(self) -> int | None:
-        """The first host that has the most, None where none stands out."""
-        differs = int(self.values.min()) != int(self.values.max())
-        if differs and (self.in_step or 1 + self.excess >= OUTSTANDING):
+        """The first host that has the most, None where none stands out.
+
+        One example more is as even as whole numbers can be, so it stands out only `in_step`.
+        """
+        differs = int(self.values.max()) - int(self.values.min())
+        if self.in_step:
+            return int(self.values.argmax()) if differs else None
+        if differs > 1 and 1 + self.excess >= OUTSTANDING:
             return int(self.values.argmax())
         return None
 
-    def is_late(self, first: int, last: int) -> bool:
-        """Whether the straggler is among hosts first..last."""
-        return self.straggler is not None and first <= self.straggler <= last
+    def stands_out(self, group: Bucket) -> bool:
+        """Whether a group of hosts has one with the most, or with as much when it is rounded."""
+        less = int(self.values.max()) - int(group.max)
+        as_much = not less or (not self.in_step and less < (OUTSTANDING - 1) * self.mean)
+        return as_much and self.straggler is not None
 
     @property
     def of_straggler(self) -> str:

@@ -156,7 +156,7 @@ def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> 
                 most=most,
                 text=said if quantity.name == "bytes" else count_text(least, most),
                 title=f"{hosts}: {said}",
-                word=_word(quantity, group, num_idle),
+                word=_word(quantity, part, num_idle),
             )
         )
     return rows
@@ -164,7 +164,7 @@ def _shown(strategy: Strategy, quantity: Quantity, groups: Sequence[Bucket]) -> 
 
 def _word(quantity: Quantity, group: Bucket, num_idle: int) -> str:
     words = []
-    if quantity.is_late(group.first, group.last):
+    if quantity.stands_out(group):
         words.append("most")
     if num_idle:
         words.append("idle" if num_idle == group.count else "some idle")

@@ -39,6 +39,9 @@ def _body(evaluation: Evaluation | NotShown) -> Iterator[str]:
         f"in batches of {evaluation.device_batch:,} a device, {evaluation.host_batch:,} a host.",
         "lead",
     )
+    if evaluation.refusal is not None:
+        refused = f"<strong>Refused:</strong> {sentence(evaluation.refusal)}."
+        yield paragraph(f"{refused} What follows is what its hosts would do.")
     yield figures(eval_pictures(evaluation))
     yield "<h3>What to know, and what helps</h3>\n"
     yield items(_advice(evaluation))

@@ -72,7 +72,12 @@ def summary_section(report: Report) -> Section:
         ),
         Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
     )
-    return Section(anchor="summary", title="In short", body=cards(answers))
+    body = cards(answers)
+    if report.notes:
+        things = "One thing" if len(report.notes) == 1 else f"{len(report.notes)} things"
+        verb = "is" if len(report.notes) == 1 else "are"
+        body += paragraph(f"{things} that nobody said {verb} {link('about', 'assumed')}.", "quiet")
+    return Section(anchor="summary", title="In short", body=body)
 
 
 def cards(answers: Iterable[Answer]) -> str:
@@ -143,6 +148,9 @@ def _ends(evaluation: Evaluation) -> Told:
     hang = evaluation.hang(evaluation.remainder)
     if not evaluation.total:
         return Told("Nothing to do", "warn", paragraph("There is nothing to evaluate."))
+    if evaluation.refusal is not None:
+        told = f"{first_upper(sentence(evaluation.refusal))}."
+        return Told("Refused", "bad", paragraph(told))
     lost = ""
     if evaluation.num_lost:
         lost = paragraph(

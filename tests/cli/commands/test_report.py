@@ -162,6 +162,8 @@ def test_settings_of_a_folder_above_are_said(
         (["--devices", "1000001"], "--devices '1000001': a number from 1 to 1000000 is needed"),
         (["-d", "nowhere.yaml"], "no file or folder 'nowhere.yaml'"),
         (["--drop-remainder"], "--drop-remainder"),
+        (["--eval", "tset"], "no split 'tset' in toy; it has: test, train"),
+        (["--eval", "test", "--eval", "test[1"], "'test[1' is not a subsplit"),
         (["--loader", "torch", "--loader-version", "2.0"], "--loader-version 2.0: of torch"),
         (["-f", "csv"], "no format 'csv' here"),
         (["-o", "report.csv"], "is no place for csv"),

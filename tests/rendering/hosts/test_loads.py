@@ -7,6 +7,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.hosts.hosts import hosts
+from shardctl.planning.pictures.buckets import buckets
 from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
 from tests.rendering.hosts.host_plans import TOY, plan
 
@@ -80,6 +81,8 @@ def test_padding_of_a_loader_is_told() -> None:
         ("examples", [10_000, 10_005], False, None),  # rounds to less than 0.1%
         ("examples", [10_000, 10_020], False, 1),
         ("batches", [10_000, 10_001], True, 1),
+        ("examples", [311, 312, 312], False, None),  # as even as 935 of 3 can be
+        ("examples", [310, 312, 312], False, 1),
         ("examples", [0, 0], False, None),
         ("bytes", [5, 7, 7], False, 1),
     ],
@@ -89,6 +92,17 @@ def test_the_first_host_that_stands_out_is_the_straggler(
 ) -> None:
     quantity = Quantity(name=name, values=np.array(values), in_step=in_step)
     assert quantity.straggler == straggler
+
+
+def test_every_host_with_the_most_stands_out() -> None:
+    quantity = Quantity(name="batches", values=np.array([4, 5, 4, 5, 4, 4]), in_step=True)
+    assert [quantity.stands_out(group) for group in buckets(quantity.values, 3)] == [
+        True,
+        True,
+        False,
+    ]
+    even = Quantity(name="batches", values=np.array([4, 4]), in_step=True)
+    assert not any(even.stands_out(group) for group in buckets(even.values, 2))
 
 
 def test_values_are_said_with_their_units() -> None:

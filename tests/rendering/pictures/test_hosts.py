@@ -74,9 +74,10 @@ def test_idle_hosts_are_words_and_a_refusal_is_told() -> None:
 def test_many_hosts_are_columns_whose_straggler_has_a_word_above_it() -> None:
     picture = hosts_pictures(plan(60, IMAGENET, batch=256))[2]
     assert picture.name == "hosts-files"
-    # 1,024 files and 60 hosts: 17 each and one more for the first four.
+    # 1,024 files and 60 hosts: 17 each and one more for the first four, so that these have 22,521
+    # or 22,520 examples. A word stands over all four.
     assert labels(picture).count("most") == 3
-    assert len(boxes(picture, "alarm")) == 3 + 1  # and one in the key
+    assert len(boxes(picture, "alarm")) == 3 * 4 + 1  # and one in the key
     assert [row[0] for row in picture.numbers.rows] == list(range(60))
     assert [row[2] for row in picture.numbers.rows] == [88] * 4 + [84] * 56
     assert picture.note is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.report.report import Report, report
+from shardctl.rendering.report.evaluation import evaluation_section
 from shardctl.rendering.report.summary import summary_section
 from tests.rendering.report.reports import lacking, mnist, shared, text_of
 
@@ -55,8 +56,32 @@ def test_findings_are_counted_by_severity_and_linked() -> None:
     assert "warning" in said(made)
 
 
+def test_what_nobody_said_is_counted() -> None:
+    assert said(mnist()).endswith("2 things that nobody said are assumed .")  # hosts, batch
+    made = report("mnist", settings={"batch": 8})
+    assert said(made).endswith("One thing that nobody said is assumed .")
+    assert 'href="#about"' in summary_section(made).body
+    assert "assumed" not in said(report("mnist", settings={"batch": 8}, hosts=1))
+
+
 def test_what_is_not_known_says_why() -> None:
     text = said(lacking())
     assert "Is it shuffled? Not known the quality of an order needs 2 examples" in text
     assert "Does the evaluation end? Not known" in text
     assert "Do the hosts keep step? Refused" in text
+
+
+def test_an_evaluation_that_tfds_refuses_does_not_begin() -> None:
+    # TFDS raises for an InputContext with fewer files than hosts (core/reader.py).
+    splits = (
+        Split(name="train", shard_lengths=(8,) * 4),
+        Split(name="test", shard_lengths=(7, 30)),
+    )
+    settings = {"batch": 4, "host_by": "files"}
+    made = report(Dataset(name="few", splits=splits), settings=settings, hosts=4)
+    text = said(made)
+    assert "Does the evaluation end? Refused TFDS refuses an InputContext with fewer files" in text
+    assert "hangs" not in text
+    body = text_of(evaluation_section(made).body)
+    assert "Refused: TFDS refuses an InputContext with fewer files than hosts: 2 for 4." in body
+    assert "Refused" not in text_of(evaluation_section(shared()).body)
