@@ -53,7 +53,7 @@ def _examples(shards: Shards, group: Bucket) -> Bar:
         least=least,
         most=most,
         text=counts_between(least, most),
-        mark=", ".join(words),
+        word=", ".join(words),
         look="warning" if words else "",
     )
 
@@ -67,6 +67,6 @@ def _bytes(shards: Shards, group: Bucket) -> Bar:
         least=least,
         most=most,
         text="-" if known is None else bytes_between(least, most),
-        mark=", ".join(words),
+        word=", ".join(words),
         look="error" if is_wrong else "warning" if words else "",
     )

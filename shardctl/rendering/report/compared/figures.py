@@ -30,7 +30,7 @@ from shardctl.rendering.report.elements import (
     plain,
     table,
 )
-from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.quantities import counts_between, human_bytes
 from shardctl.rendering.text.tables import Column
 
 _Lettered = tuple[str, ComparedSide]
@@ -201,13 +201,12 @@ def evaluation_section(comparison: ReportComparison) -> Section:
 def _evaluated(evaluation: Evaluation) -> dict[str, str]:
     steps = evaluation.num_steps(evaluation.remainder)
     hang = evaluation.hang(evaluation.remainder)
-    least, most = int(steps.min()), int(steps.max())
     return {
         "what is read": evaluation.spec,
         "examples": f"{evaluation.total:,}",
         "hosts": f"{evaluation.num_hosts:,}",
         "batch of a host": f"{evaluation.host_batch:,}",
-        "steps of a host": f"{least:,}" if least == most else f"{least:,}–{most:,}",
+        "steps of a host": counts_between(int(steps.min()), int(steps.max())),
         "hangs": "no" if hang is None else f"at step {hang.step:,}",
         "examples lost": f"{evaluation.num_lost:,}",
         "lost where remainders are dropped": f"{evaluation.dropped_by_host_batch:,}",
