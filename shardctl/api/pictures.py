@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 import base64
-import importlib
 from html import escape
 from typing import Any
-
-# What draws an answer, in `rendering.pictures`.
-_DRAWN_BY = {
-    "Evaluation": "eval:eval_pictures",
-    "HostsPlan": "hosts:hosts_pictures",
-    "Layout": "layout:layout_pictures",
-    "LoaderComparison": "quality.loaders:loaders_pictures",
-    "Quality": "quality.quality:quality_pictures",
-    "Simulation": "simulate:simulate_pictures",
-}
 
 
 def pictures_html(answer: Any) -> str:
@@ -25,27 +14,19 @@ def pictures_html(answer: Any) -> str:
     answer on the page changes it, and it is light or dark as the browser is. What fails to draw
     leaves the table as it is.
     """
-    drawn_by = _DRAWN_BY.get(type(answer).__name__)
-    if drawn_by is None:
-        return ""
     try:
-        return _image(_pictures(drawn_by, answer))
+        return _image(answer)
     except Exception:  # a picture is an extra: whatever is wrong with it, the numbers are not
         return ""
 
 
-def _pictures(drawn_by: str, answer: Any) -> tuple[Any, ...]:
-    module, _, function = drawn_by.partition(":")
-    drawer = importlib.import_module(f"shardctl.rendering.pictures.{module}")
-    pictures: tuple[Any, ...] = getattr(drawer, function)(answer)
-    return pictures
-
-
-def _image(pictures: tuple[Any, ...]) -> str:
+def _image(answer: Any) -> str:
     from shardctl.core.text import printable
+    from shardctl.rendering.pictures.drawers import pictures_of
     from shardctl.rendering.pictures.formats.svg import svg_file
     from shardctl.rendering.pictures.picture import MOST_WORDS
 
+    pictures = pictures_of(answer)
     if not pictures:
         return ""
     svg = "".join(svg_file(pictures)).encode()

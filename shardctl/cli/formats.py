@@ -192,8 +192,8 @@ class Formats:
         write(chunks, out.output)
 
 
-def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
-    """Return the formats that answers have: a table for people, the others for programs.
+def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str, Renderer]:
+    """Return the formats that answers have: a table for people, the others for programs, pictures.
 
     The module names their functions after the verb.
 
@@ -205,18 +205,19 @@ def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
         "json": as_json(f"{module}:{verb}_document"),
         "yaml": as_yaml(f"{module}:{verb}_document"),
         "csv": as_csv(f"{module}:{verb}_rows"),
+        **(picture_formats() if pictures else {}),
     }
 
 
-def picture_formats(name: str) -> dict[str, Renderer]:
-    """Return the formats of pictures alone; the function returns them as a sequence of `Picture`.
+def picture_formats() -> dict[str, Renderer]:
+    """Return the formats of pictures alone, for answers that have some.
 
-    >>> list(picture_formats("rendering.pictures.layout:layout_pictures"))
+    >>> list(picture_formats())
     ['svg', 'png']
     """
 
-    def written(module: str, answer: tuple[Any, ...]) -> Any:
-        return _function(module)(_function(name)(*answer))
+    def written(write: str, answer: tuple[Any, ...]) -> Any:
+        return _function(write)(_function("rendering.pictures.drawers:pictures_of")(*answer))
 
     return {
         "svg": lambda answer, *_: _inert_lines(

@@ -15,6 +15,7 @@ from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
+from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts shown on a terminal
@@ -74,7 +75,7 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     padding = int(evaluation.padding.sum())
     padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
     steps = [evaluation.num_steps(way) for way in REMAINDERS]
-    yield ("steps/host", *(_spread(int(s.min()), int(s.max())) for s in steps))
+    yield ("steps/host", *(counts_between(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
     always = evaluation.num_lost - lost["drop"] * (evaluation.remainder == "drop")
     yield ("examples lost", *(_lost(lost.get(way, 0) + always) for way in REMAINDERS))
@@ -84,10 +85,6 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
 
 def _lost(count: int) -> str:
     return Cell(f"{count:,}", "warning" if count else "")
-
-
-def _spread(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
 def _hosts(evaluation: Evaluation) -> OnDemand[tuple[int, ...]]:

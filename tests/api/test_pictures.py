@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import shardctl
-from shardctl.api.pictures import _DRAWN_BY
+from shardctl.rendering.pictures.drawers import DRAWERS
 from tests.public_world import World
 
 DRAWN: dict[str, Callable[[Any], Any]] = {
@@ -57,7 +57,7 @@ def test_no_name_in_a_picture_is_markup(kind: str) -> None:
 
 @KINDS
 def test_what_fails_to_draw_leaves_the_table(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    module, _, name = _DRAWN_BY[kind].partition(":")
+    module, _, name = DRAWERS[kind].partition(":")
     drawer = importlib.import_module(f"shardctl.rendering.pictures.{module}")
 
     def broken(answer: Any) -> Any:
@@ -78,4 +78,4 @@ def test_answers_without_pictures_are_their_tables() -> None:
 
 
 def test_every_kind_is_tried() -> None:
-    assert DRAWN.keys() == _DRAWN_BY.keys()
+    assert DRAWN.keys() == DRAWERS.keys()

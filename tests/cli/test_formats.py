@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -301,3 +302,23 @@ def test_without_matplotlib_a_png_is_refused_and_no_file_is_left(
     assert "pip install 'shardctl[png]'" in ran.stderr
     assert not Path("shards.png").exists()
     assert shardctl("layout", "-d", "mnist", "-o", "shards.svg").exit_code == 0
+
+
+def test_a_pipe_loads_nothing_that_draws() -> None:
+    """Here `simulate` alone takes something of the pictures: where the visits of its rows end."""
+    program = """
+import subprocess
+import sys
+from shardctl.cli import main
+for line in (
+    "layout", "hosts --hosts 4", "hosts --hosts 4,8", "eval --hosts 4 --batch 8",
+    "simulate --take 3", "quality", "quality --loaders",
+):
+    assert main._run([*line.split(), "-d", "mnist", "-o", "/dev/null"]) == 0
+drawing = ("shardctl.rendering.pictures", "shardctl.rendering.terminal", "shardctl.planning.report")
+print([name for name in sys.modules if name.startswith(drawing)])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "[]"), ran.stderr

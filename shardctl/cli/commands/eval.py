@@ -6,26 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    PictureOption,
-    picture_formats,
-    verb_formats,
-)
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import SharingOptions
 from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
-FORMATS = Formats(
-    renderers={
-        **verb_formats("rendering.eval", "eval"),
-        **picture_formats("rendering.pictures.eval:eval_pictures"),
-    }
-)
+FORMATS = Formats(renderers=verb_formats("rendering.eval", "eval", pictures=True))
 
 
 # A command is named like its module; nothing here needs the built-in of that name.

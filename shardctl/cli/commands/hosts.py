@@ -5,13 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import (
-    Formats,
-    OutputOptions,
-    PictureOption,
-    picture_formats,
-    verb_formats,
-)
+from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, whole_number
@@ -19,9 +13,8 @@ from shardctl.cli.output import say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
-_PICTURES = picture_formats("rendering.pictures.hosts:hosts_pictures")
-FORMATS = Formats(renderers={**verb_formats("rendering.hosts.hosts", "hosts"), **_PICTURES})
-_SWEEP = Formats(renderers={**verb_formats("rendering.hosts.sweep", "sweep"), **_PICTURES})
+FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts", pictures=True))
+_SWEEP = Formats(renderers=verb_formats("rendering.hosts.sweep", "sweep", pictures=True))
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 

@@ -6,24 +6,12 @@ from typing import Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import (
-    AllOption,
-    Formats,
-    OutputOptions,
-    PictureOption,
-    picture_formats,
-    verb_formats,
-)
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
 
-FORMATS = Formats(
-    renderers={
-        **verb_formats("rendering.layout", "layout"),
-        **picture_formats("rendering.pictures.layout:layout_pictures"),
-    }
-)
+FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout", pictures=True))
 
 
 def layout(

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import (
-    Formats,
-    OutputOptions,
-    PictureOption,
-    picture_formats,
-    verb_formats,
-)
+from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
@@ -25,18 +19,8 @@ if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
     from shardctl.readers.project_file import Project
 
-FORMATS = Formats(
-    renderers={
-        **verb_formats("rendering.quality.quality", "quality"),
-        **picture_formats("rendering.pictures.quality.quality:quality_pictures"),
-    }
-)
-_OF_LOADERS = Formats(
-    renderers={
-        **verb_formats("rendering.quality.loaders", "loaders"),
-        **picture_formats("rendering.pictures.quality.loaders:loaders_pictures"),
-    }
-)
+FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality", pictures=True))
+_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders", pictures=True))
 
 
 def _score(text: Any) -> float:

@@ -110,6 +110,7 @@ def report(
     """
     from shardctl.planning.report.question import ReportQuestion
     from shardctl.planning.report.report import report_of
+    from shardctl.readers.files_on_disk import check_files, not_listed, with_disk_bytes
 
     if compare is not None:
         if loaders:
@@ -121,6 +122,7 @@ def report(
     arguments = using.arguments(project)
     usage = usage_of(arguments)
     dataset = chosen_dataset(source, project, settings=resolved.settings)
+    files = check_files(dataset)
     made = report_of(
         ReportQuestion(
             dataset=dataset,
@@ -130,10 +132,12 @@ def report(
             usage=usage,
             in_force=all_in_force(project, source, reading, resolved, using, dataset),
             file_order_list=_file_order_list(project, reading),
+            sized=with_disk_bytes(dataset, files),
             devices=num_devices or 1,
             loaders=loaders,
         )
     )
+    warn(not_listed(files))
     warn(made.warnings)
     FORMATS.write(out, made)
 

@@ -32,7 +32,7 @@ FORMATS = Formats(
         "jsonl": as_text("rendering.simulate:json_lines"),
         "npy": as_text("rendering.simulate:array_file"),
         "python": as_code("rendering.python.pipeline:simulate_python"),
-        **picture_formats("rendering.pictures.simulate:simulate_pictures"),
+        **picture_formats(),
     }
 )
 

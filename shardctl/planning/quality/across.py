@@ -111,7 +111,8 @@ def _centred(ranks: Int64s, sample: OrderSample) -> Floats:
 
 
 def _correlation(first: Floats, second: Floats) -> float:
-    return float((first * second).mean())
+    # Of stretches the mean and the spread are those of the whole, so their product may pass 1.
+    return max(-1.0, min(1.0, float((first * second).mean())))
 
 
 def _same_order(

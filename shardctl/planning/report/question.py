@@ -33,6 +33,8 @@ class ReportQuestion:
     in_force: every setting with its origin, as `config` shows it; `in_force_here` says of the host
         too that it is the first of those.
     file_order_list: a file with the names of `file_order`, None where there is none.
+    sized: the dataset with the sizes of its files, for what hosts read and how shards differ; None
+        where the metadata alone says how large it is.
     """
 
     dataset: Dataset
@@ -42,6 +44,7 @@ class ReportQuestion:
     usage: Usage
     in_force: tuple[SettingInForce, ...] = field(repr=False)
     file_order_list: str | None = None
+    sized: Dataset | None = None
     devices: int = 1
     loaders: bool = False
 

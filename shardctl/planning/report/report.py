@@ -24,19 +24,16 @@ from shardctl.planning.layout import layout as layout_of
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.lint import lint as lint_pipeline
-from shardctl.planning.order import plan_order, resolved_spec
+from shardctl.planning.order import as_read_by, plan_order, resolved_spec
 from shardctl.planning.pictures.shard_map import ShardMap, shard_map
-from shardctl.planning.pictures.strips import Strips, strips
+from shardctl.planning.pictures.strips import Strips
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.quality import quality as measured_quality
+from shardctl.planning.report.opened import first_visits, order_before_buffer
 from shardctl.planning.report.question import ReportQuestion, question_in_python
 from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
 from shardctl.planning.stages.sources import refuse_unread_spec, sources
-
-_ROUNDS = 4  # of the interleave, whose visits are shown one by one
-_LONGEST_STRIPS = 4096
-_OTHER_STRIPS = 256  # positions, where there is no interleave to follow
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -167,8 +164,9 @@ def report_of(question: ReportQuestion) -> Report:
     quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
-    before_buffer = _before_buffer(known)
-    hosts = shown(lambda: hosts_side_by_side(dataset, spec, settings, hosts=question.num_hosts))
+    before_buffer = None if known is None else order_before_buffer(known)
+    sized = dataset if question.sized is None else question.sized
+    hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
     if is_open is None:
         _refuse_where_nothing_is_read(order, hosts, evaluation)
@@ -189,11 +187,11 @@ def report_of(question: ReportQuestion) -> Report:
         num_devices=question.devices,
         is_open=is_open,
         order=order,
-        layout=shown(lambda: _layout(resolved)),
+        layout=shown(lambda: _layout(resolved, question)),
         shard_map=shown_of(read, lambda order: _shard_map(order, quality)),
-        strips=shown_of(read, _strips),
+        strips=shown_of(read, first_visits),
         before_buffer=before_buffer,
-        opened=None if before_buffer is None else _strips(before_buffer),
+        opened=None if before_buffer is None else first_visits(before_buffer),
         quality=quality,
         hosts=hosts,
         evaluation=evaluation,
@@ -209,7 +207,7 @@ def _resolved(question: ReportQuestion) -> Resolved:
     """Return what is read; the readers of stages, with whatever surprises about them."""
     dataset, spec, settings = question.dataset, question.spec, question.settings
     if settings.stages is None:
-        return resolved_spec(dataset, spec)
+        return as_read_by(resolved_spec(dataset, spec), settings)
     refuse_unread_spec(spec, settings)
     return sources(dataset, spec, settings).resolved
 
@@ -243,9 +241,11 @@ def _refuse_where_nothing_is_read(
         raise UsageError(order.reason)
 
 
-def _layout(resolved: Resolved) -> Layout:
+def _layout(resolved: Resolved, question: ReportQuestion) -> Layout:
     names = dict.fromkeys(piece.split.name for piece in resolved.ranges)
-    return layout_of(resolved.dataset, *names)
+    is_own = resolved.dataset == question.dataset  # and not that of readers in stages
+    sized = question.sized if is_own else None
+    return layout_of(resolved.dataset if sized is None else sized, *names)
 
 
 def _not_empty(order: Order) -> Order:
@@ -256,33 +256,6 @@ def _not_empty(order: Order) -> Order:
 
 def _shard_map(order: Order, quality: Shown[Quality]) -> ShardMap:
     return shard_map(order, quality.sample if isinstance(quality, Quality) else None)
-
-
-def _before_buffer(order: Order | None) -> Order | None:
-    """Return the order in which files are read into a buffer, None where there is none to see."""
-    settings = None if order is None else order.settings
-    if order is None or settings is None or not order.num_examples:
-        return None
-    if settings.buffer is None or settings.stages is not None or settings.loader != "tfds":
-        return None
-    read = replace(
-        settings,
-        buffer=None,
-        buffer_seed=None,
-        buffer_reshuffle=None,
-        batch=None,
-        drop_remainder=False,
-    )
-    return Order(order.dataset, order.ranges, read)
-
-
-def _strips(order: Order) -> Strips:
-    """Return the first visits: of some rounds of the interleave, where it alone decides."""
-    stop = _OTHER_STRIPS
-    if order.has_blocks:
-        cycle = order.settings.cycle_length(ordered=order.dataset.ordered)
-        stop = min(max(_ROUNDS * cycle * order.settings.block, stop), _LONGEST_STRIPS)
-    return strips(order, 0, min(stop, order.num_examples))
 
 
 def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:

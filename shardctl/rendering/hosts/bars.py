@@ -9,10 +9,10 @@ from shardctl.planning.hosts.strategy import Strategy
 from shardctl.planning.pictures.buckets import Bucket, buckets
 from shardctl.rendering.hosts.figures import (
     Spread,
-    figures,
     group_name,
     refused_numbers,
     spread_of,
+    sweep_figures,
     sweep_groups,
 )
 from shardctl.rendering.hosts.loads import Quantity, quantities, told
@@ -56,7 +56,7 @@ def _times_read(strategies: Sequence[Strategy], screen: Screen) -> Iterator[str]
                 least=times,
                 most=times,
                 text=f"{times:,.2f}",
-                mark="refused" if refused else "",
+                word="refused" if refused else "",
                 look="warning" if refused else "",
             )
         )
@@ -95,17 +95,17 @@ def _num_idle(examples: Quantity, group: Bucket) -> int:
 
 def _bar(quantity: Quantity, group: Bucket, num_idle: int) -> Bar:
     least, most = int(group.min), int(group.max)
-    marks = []
+    words = []
     if quantity.stands_out(group):
-        marks.append("most")
+        words.append("most")
     if num_idle and quantity.name == "examples":
-        marks.append("idle" if num_idle == group.count else f"{num_idle:,} idle")
+        words.append("idle" if num_idle == group.count else f"{num_idle:,} idle")
     return Bar(
         least=least,
         most=most,
         text=quantity.between(least, most),
-        mark=", ".join(marks),
-        look="warning" if marks else "",
+        word=", ".join(words),
+        look="warning" if words else "",
     )
 
 
@@ -115,11 +115,7 @@ def sweep_bars(plan: HostsPlan, screen: Screen) -> Iterator[str]:
         yield paragraph(_NOTHING, beside(screen))
         return
     groups = sweep_groups(plan, num_rows(len(plan.comparisons)))
-    shown = [
-        (index, figure)
-        for index, strategy in enumerate(plan.comparisons[0].strategies)
-        for figure in figures(strategy.name)
-    ]
+    shown = sweep_figures(plan)
     meanings = "; ".join(f"{figure.heading}: {figure.meaning}" for _, figure in shown)
     yield paragraph(f"{_OVER_ONE} {meanings}.", beside(screen))
     yield "\n"
@@ -140,6 +136,6 @@ def _over_one(spread: Spread) -> Bar:
         least=spread.least,
         most=spread.most,
         text=spread.text,
-        mark=spread.words,
+        word=spread.words,
         look="warning" if spread.words else "",
     )

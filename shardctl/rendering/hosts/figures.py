@@ -45,6 +45,15 @@ def figures(name: str) -> Iterator[Figure]:
         )
 
 
+def sweep_figures(plan: HostsPlan) -> list[tuple[int, Figure]]:
+    """Return the figures of a sweep, each with the number of its strategy."""
+    return [
+        (index, figure)
+        for index, strategy in enumerate(plan.comparisons[0].strategies)
+        for figure in figures(strategy.name)
+    ]
+
+
 Group = Sequence[Comparison]
 
 

@@ -23,6 +23,7 @@ from shardctl.rendering.pictures.picture import (
     Role,
     text_width,
 )
+from shardctl.rendering.pictures.quality.quality import stairs
 
 _MOST_RUNS = 160  # of blocks that are drawn and told one by one
 _STRIP = 48.0  # its height
@@ -181,8 +182,8 @@ def scores_picture(a: Quality, b: Quality) -> Picture:
     level = on.y.at(expected)
     marks: list[Mark] = [*keys.marks, *on.marks]
     marks.append(Line(points=((on.x.at(0), level), (on.x.at(1), level)), role="uniform"))
-    marks.append(Line(points=_stairs(a, on), role="data"))
-    marks.append(Line(points=_stairs(b, on), role="other", dashed=True))
+    marks.append(Line(points=_scores(a, on), role="data"))
+    marks.append(Line(points=_scores(b, on), role="other", dashed=True))
     marks += _ends(a, b, on)
     return Picture(
         name="both-scores",
@@ -204,14 +205,9 @@ def scores_picture(a: Quality, b: Quality) -> Picture:
     )
 
 
-def _stairs(quality: Quality, on: Plane) -> tuple[tuple[float, float], ...]:
-    """Return the score of each part as a step that is as long as the part."""
-    points = []
-    whole = quality.num_examples
-    for part in quality.by_position:
-        y = on.y.at(part.score.value)
-        points += [(on.x.at(part.start / whole), y), (on.x.at(part.stop / whole), y)]
-    return tuple(points)
+def _scores(quality: Quality, on: Plane) -> tuple[tuple[float, float], ...]:
+    heights = ((part, part.score.value) for part in quality.by_position)
+    return stairs(heights, on, quality.num_examples)
 
 
 def _ends(a: Quality, b: Quality, on: Plane) -> Iterator[Label]:

@@ -29,8 +29,8 @@ from shardctl.rendering.text.shards import Shards, told
 _MOST_SPLITS = 8
 
 _CAPTION = (
-    "Equal bars are shards that take as long to read. A host that is given a larger one has more "
-    "to do than the others."
+    "Equal bars are shards that take equally long to read. A host that is given a larger one has "
+    "more to do than the others."
 )
 
 

@@ -86,7 +86,7 @@ def _note(strips: Strips, order: Order) -> str | None:
         noun = "visits" if strips.has_slots else "runs"
         said.append(
             f"The first {len(strips.visits)} {noun}, positions {strips.start:,} to "
-            f"{strips.stop - 1:,}, of more that were asked for."
+            f"{strips.stop - 1:,}; those after them are left out."
         )
     if strips.visits and step_starts(order, strips.start, strips.stop, MOST_STEPS) is None:
         said.append("Batches are too many here to mark where they begin.")

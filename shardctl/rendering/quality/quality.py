@@ -228,10 +228,12 @@ def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
 
 def best_line(plan: Quality) -> str:
     """Return which of the other settings do most, with a larger buffer and without."""
-    best = _best(plan.alternatives)
+    as_it_is, best = plan.alternatives[0], _best(plan.alternatives)
+    if best is as_it_is:
+        return "none of these does more than the settings as they are"
     free = _best([choice for choice in plan.alternatives if choice.num_bytes is None])
     text = f"does most: {best.change}"
-    if free is not best:
+    if free is not best and free is not as_it_is:
         text += f"; without a larger buffer: {free.change}"
     return text
 

@@ -170,7 +170,7 @@ def folded(summary: str, html: str) -> str:
 
 def not_shown(part: NotShown) -> str:
     """Return why a part of a report is not there, in its place."""
-    return paragraph(f"<strong>Not shown.</strong> {sentence(part.reason)}", "not-shown")
+    return paragraph(f"<strong>Not shown:</strong> {sentence(part.reason)}", "not-shown")
 
 
 def link(anchor: str, html: str) -> str:

@@ -31,8 +31,9 @@ def _body(lint: Lint) -> Iterator[str]:
         f"{code(read.spec)} (evaluation)" if read.evaluates else code(read.spec)
         for read in lint.context.reads
     )
-    found = counted(len(lint.findings), "finding") if lint.findings else "nothing"
-    yield paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, and found {found}.")
+    num = len(lint.findings)
+    found = f"and made {counted(num, 'finding')}" if num else "and found nothing"
+    yield paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, {found}.")
     if not lint.findings:
         return
     listed = "".join(_finding(number, one) for number, one in enumerate(lint.findings))

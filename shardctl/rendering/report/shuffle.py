@@ -108,12 +108,16 @@ def _open(report: Report, handed_out: Picture) -> Iterator[str]:
     if isinstance(reading, Order) and reading.has_blocks and reading.settings.stages is None:
         settings = reading.settings
         files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
-        yield paragraph(
-            f"Examples come from {counted(files, 'file')} at a time. Each has a slot, and the "
-            f"slots take turns: {counted(settings.block, 'example')} of the file in the slot, then "
-            "the next slot. A file that is read to its end leaves its slot to another.",
-            "lead",
+        taking_turns = (
+            f"Each has a slot, and the slots take turns: {counted(settings.block, 'example')} of "
+            "the file in the slot, then the next slot. A file that is read to its end leaves its "
+            "slot to another."
         )
+        alone = "It is read to its end, and there is no other."
+        if len(reading.reads) > 1:
+            alone = "It is read to its end before the next is opened."
+        how = taking_turns if files > 1 else alone
+        yield paragraph(f"Examples come from {counted(files, 'file')} at a time. {how}", "lead")
     if report.before_buffer is None or report.opened is None:
         yield figures([handed_out])
         return

@@ -32,7 +32,7 @@ class Bar:
     least: float
     most: float
     text: str
-    mark: str = ""
+    word: str = ""
     look: Look = ""
 
 
@@ -49,14 +49,14 @@ class Series:
         return max((display_width(bar.text) for bar in self.bars), default=0)
 
     @property
-    def mark_width(self) -> int:
+    def word_width(self) -> int:
         """Columns of the longest word, with the blank before it."""
-        return max((len(bar.mark) + 1 for bar in self.bars if bar.mark), default=0)
+        return max((len(bar.word) + 1 for bar in self.bars if bar.word), default=0)
 
     @property
     def beside(self) -> int:
         """Columns that a bar has beside it."""
-        return len(_GAP) + 1 + self.text_width + self.mark_width
+        return len(_GAP) + 1 + self.text_width + self.word_width
 
 
 def bar_lines(
@@ -66,7 +66,7 @@ def bar_lines(
 
     The first series is always shown; where not even its bars have room, as words.
 
-    >>> bars = [Bar(least=4, most=4, text="4"), Bar(least=2.5, most=3.5, text="2–3", mark="idle")]
+    >>> bars = [Bar(least=4, most=4, text="4"), Bar(least=2.5, most=3.5, text="2–3", word="idle")]
     >>> files = Series(heading="files", bars=bars)
     >>> print("".join(bar_lines("host", ["0", "1"], [files], Screen(width=26))), end="")
     host  files
@@ -119,10 +119,10 @@ class _Cell:
         blanks = " " * (self._width - len(drawn) + 1)
         look = bar.look if color else ""
         shown = f"{_GAP}{styled(drawn, look)}{blanks}{styled(text, look)}"
-        if not self._series.mark_width:
+        if not self._series.word_width:
             return shown
-        end = " " * (self._series.mark_width - 1 - len(bar.mark))
-        return f"{shown} {styled(bar.mark, look)}{end}"
+        end = " " * (self._series.word_width - 1 - len(bar.word))
+        return f"{shown} {styled(bar.word, look)}{end}"
 
 
 def drawn_bar(least: float, most: float, full: float, width: int) -> str:
@@ -144,8 +144,8 @@ def drawn_bar(least: float, most: float, full: float, width: int) -> str:
 
 def _words(heading: str, labels: Sequence[str], series: Series, screen: Screen) -> Iterator[str]:
     for label, bar in zip(labels, series.bars, strict=True):
-        mark = f", {bar.mark}" if bar.mark else ""
-        text = f"{heading} {label}: {bar.text} {series.heading}{mark}"
+        word = f", {bar.word}" if bar.word else ""
+        text = f"{heading} {label}: {bar.text} {series.heading}{word}"
         yield paragraph(text, beside(screen), style=bar.look)
 
 

@@ -14,7 +14,7 @@ from shardctl.rendering.text.tables import Screen, paragraph
 
 _MOST_SPLITS = 8
 
-_WHAT_TO_SEE = "To see: bars of one length are shards that take as long to read."
+_WHAT_TO_SEE = "To see: bars of one length are shards that take equally long to read."
 _OF_GROUPS = " Of a group of shards the full part is the least, the shaded part the most."
 
 
@@ -53,7 +53,7 @@ def _examples(shards: Shards, group: Bucket) -> Bar:
         least=least,
         most=most,
         text=counts_between(least, most),
-        mark=", ".join(words),
+        word=", ".join(words),
         look="warning" if words else "",
     )
 
@@ -67,6 +67,6 @@ def _bytes(shards: Shards, group: Bucket) -> Bar:
         least=least,
         most=most,
         text="-" if known is None else bytes_between(least, most),
-        mark=", ".join(words),
+        word=", ".join(words),
         look="error" if is_wrong else "warning" if words else "",
     )

@@ -8,6 +8,7 @@ from itertools import groupby
 
 from shardctl.planning.eval.evaluation import Evaluation, Hang
 from shardctl.planning.eval.groups import HostGroup, host_groups
+from shardctl.rendering.terminal.bars import beside
 from shardctl.rendering.terminal.ticks import tick_line
 from shardctl.rendering.text.looks import Look, styled
 from shardctl.rendering.text.quantities import counts_between, short_count
@@ -52,7 +53,7 @@ def step_lines(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     cells = [_cells(row, columns) for row in rows]
     width = max(columns.at(window.stop), *map(len, cells))
     keys = ", ".join(f"{_MARKS[kind]} {text}" for kind, text in keys_of(rows, groups))
-    yield paragraph(f"steps of each host ({keys}): all rows must end together", screen)
+    yield paragraph(f"steps of each host ({keys}): all rows must end together", beside(screen))
     for name, row, word, group in zip(names[1:], cells, words, groups, strict=True):
         waits = state_of(group, evaluation) == "waits"
         look: Look = "error" if waits and screen.color else ""

@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 from shardctl.core.order.order import Order
 from shardctl.planning.pictures.strips import Strips, Visit, strips
 from shardctl.planning.simulate import Simulation
+from shardctl.rendering.terminal.bars import beside
 from shardctl.rendering.terminal.ticks import tick_line
 from shardctl.rendering.text.looks import SLOT_LOOKS, slot_styled
 from shardctl.rendering.text.quantities import short_count
@@ -48,7 +49,7 @@ def _slot_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
     last = visits[-1].position + visits[-1].count
     yield paragraph(
         f"{_positions(found.start, last)}: a row is a slot, a number the shard it reads then",
-        screen,
+        beside(screen),
     )
     slots = sorted({visit.slot or 0 for visit in visits})
     rows = dict.fromkeys(slots, "")
@@ -132,7 +133,7 @@ def _position_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str
     keys += [f"{_EPOCH} an epoch begins"] if any(at < shown for at in epochs) else []
     yield paragraph(
         f"{_positions(found.start, shown)}: a number is a shard ({', '.join(keys)})",
-        screen,
+        beside(screen),
     )
     for position, line in lines:
         yield f"{_lead(str(position), lead)[:-1]}{line}\n"

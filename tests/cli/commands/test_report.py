@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests.cases import check_cases
 from tests.cli.conftest import Outcome, Shardctl
 from tests.settings_options import as_options, settings_values
+from tests.tfds_datasets import build_dataset
 
 _LAYOUT = """\
 name: toy
@@ -305,3 +306,26 @@ def test_hostile_names_do_nothing(shardctl: Shardctl) -> None:
         *("shardctl", "report", "-d"),
         str(Path.cwd() / folder / "bad.yaml"),
     ]
+
+
+def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "data", splits={"train": [4, 4, 2], "test": [3]})
+    sizes = [path.stat().st_size for path in sorted(folder.glob("toy-train*"))]
+    made = document(shardctl("report", "--hosts", 2, "-d", folder, "-f", "json"))
+    (train,) = made["layout"]["splits"]
+    assert train["num_bytes"] == sum(sizes)
+    _, files, examples = made["hosts"]["strategies"]
+    assert [host["num_bytes"] for host in files["hosts"]] == [sizes[0] + sizes[2], sizes[1]]
+    assert [host["num_bytes"] for host in examples["hosts"]] == [sum(sizes)] * 2
+    assert (
+        document(shardctl("hosts", "--hosts", 2, "-d", folder, "-f", "json"))["strategies"]
+        == (made["hosts"]["strategies"])
+    )
+
+
+def test_what_tfds_cannot_read_is_no_affair_of_another_loader(shardctl: Shardctl) -> None:
+    Path("records.yaml").write_text(f"{_LAYOUT}file_format: array_record\n")
+    words = ("report", "-d", "records.yaml", "--shuffle-seed", 3, "-f", "json")
+    assert "as_dataset" in shardctl(*words).stderr
+    ran = shardctl(*words, "--loader", "grain")
+    assert (ran.exit_code, ran.stderr) == (0, "")

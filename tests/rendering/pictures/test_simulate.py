@@ -119,7 +119,9 @@ def test_an_empty_stretch_says_so() -> None:
 def test_of_a_long_stretch_the_first_visits_are_drawn_and_a_note_says_so() -> None:
     picture = drawn(*[1000] * 100, cycle=4096, block=16)
     assert len(blocks(picture)) == len(picture.numbers.rows) == 24
-    assert picture.note == ("The first 24 visits, positions 0 to 383, of more that were asked for.")
+    assert picture.note == (
+        "The first 24 visits, positions 0 to 383; those after them are left out."
+    )
     assert drawn(*[1000] * 100, cycle=4096, block=16, take=384).note is None
 
 

@@ -18,4 +18,4 @@ def test_a_hang_its_cures_and_the_call_that_pads() -> None:
 
 
 def test_an_evaluation_that_is_not_shown() -> None:
-    assert text_of(evaluation_section(lacking()).body).startswith("Not shown. tiny has no split")
+    assert text_of(evaluation_section(lacking()).body).startswith("Not shown: tiny has no split")

@@ -24,6 +24,12 @@ def test_every_finding_says_why_and_what_helps() -> None:
     assert f"shardctl lint --explain {made.lint.findings[0].rule.code}" in html
 
 
+def test_findings_are_counted() -> None:
+    made = replace(mnist(), lint=lint("mnist", "train", {"shuffle_seed": 1}, select=["SC004"]))
+    text = text_of(findings_section(made).body)
+    assert text.startswith("1 rule looked at train , and made 1 finding. ")
+
+
 def test_nothing_found() -> None:
     made = replace(mnist(), lint=lint("mnist", "train", {"shuffle_seed": 1}, select=["SC041"]))
     assert text_of(findings_section(made).body) == "1 rule looked at train , and found nothing."
@@ -31,4 +37,4 @@ def test_nothing_found() -> None:
 
 def test_lint_that_is_not_shown() -> None:
     made = replace(mnist(), lint=NotShown(reason="two numbers of hosts"))
-    assert text_of(findings_section(made).body) == "Not shown. two numbers of hosts"
+    assert text_of(findings_section(made).body) == "Not shown: two numbers of hosts"

@@ -24,4 +24,4 @@ def test_a_refusal_is_told() -> None:
 
 def test_hosts_that_are_not_shown() -> None:
     made = replace(shared(), hosts=NotShown(reason="stages share"))
-    assert text_of(hosts_section(made).body) == "Not shown. stages share"
+    assert text_of(hosts_section(made).body) == "Not shown: stages share"

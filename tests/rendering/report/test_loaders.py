@@ -25,4 +25,4 @@ def test_nobody_asked_or_it_cannot_be_shown() -> None:
     assert loaders_section(mnist()) is None
     section = loaders_section(replace(shared(), loaders=NotShown(reason="stages are of tf.data")))
     assert section is not None
-    assert text_of(section.body) == "Not shown. stages are of tf.data"
+    assert text_of(section.body) == "Not shown: stages are of tf.data"

@@ -30,15 +30,15 @@ def test_an_order_that_nobody_can_know_says_so() -> None:
 
 def test_a_part_that_is_not_shown_says_why_once() -> None:
     text = text_of(shuffle_section(lacking()).body)
-    assert text.count("Not shown. the quality of an order needs 2 examples") == 1
+    assert text.count("Not shown: the quality of an order needs 2 examples") == 1
     made = replace(shared(), shard_map=NotShown(reason="no map"))
-    assert "Not shown. no map" in text_of(shuffle_section(made).body)
+    assert "Not shown: no map" in text_of(shuffle_section(made).body)
 
 
 def test_which_files_are_open() -> None:
     assert "<svg" in open_section(shared()).body
     made = replace(shared(), strips=NotShown(reason="nothing is read"))
-    assert text_of(open_section(made).body) == "Not shown. nothing is read"
+    assert text_of(open_section(made).body) == "Not shown: nothing is read"
 
 
 def test_what_slots_read_is_there_behind_a_buffer_too() -> None:
@@ -51,4 +51,5 @@ def test_what_slots_read_is_there_behind_a_buffer_too() -> None:
     assert "Examples come from 2 files at a time." in text_of(html)  # of the two of host 0
     alone = open_section(mnist()).body
     assert "buffer" not in alone
-    assert "Examples come from 1 file at a time." in text_of(alone)
+    assert "Examples come from 1 file at a time. It is read to its end, and there" in text_of(alone)
+    assert "turns" not in alone

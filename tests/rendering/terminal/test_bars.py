@@ -23,8 +23,8 @@ def shown(labels: list[str], series: list[Series], screen: Screen) -> list[str]:
     return "".join(bar_lines("host", labels, series, screen)).splitlines()
 
 
-def one(value: float, text: str, mark: str = "") -> Bar:
-    return Bar(least=value, most=value, text=text, mark=mark, look="warning" if mark else "")
+def one(value: float, text: str, word: str = "") -> Bar:
+    return Bar(least=value, most=value, text=text, word=word, look="warning" if word else "")
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_series_that_have_no_room_are_left_out_from_the_end() -> None:
 
 
 def test_where_no_bar_has_room_the_values_are_words() -> None:
-    bars = [Bar(least=1, most=2, text="1–2", mark="1 idle")]
+    bars = [Bar(least=1, most=2, text="1–2", word="1 idle")]
     lines = shown(["0–999999"], [Series(heading="examples", bars=bars)], Screen(width=20))
     assert lines == ["host 0–999999: 1–2", "examples, 1 idle"]
 
@@ -105,8 +105,8 @@ def rows(draw: st.DrawFn) -> tuple[list[str], list[Series], Screen]:
         bars = []
         for _ in range(count):
             least, most = sorted((draw(VALUES), draw(VALUES)))
-            mark = draw(st.sampled_from(("", "most", "most, 999,999 idle")))
-            bars.append(Bar(least=least, most=most, text=f"{least:,}–{most:,}", mark=mark))
+            word = draw(st.sampled_from(("", "most", "most, 999,999 idle")))
+            bars.append(Bar(least=least, most=most, text=f"{least:,}–{most:,}", word=word))
         series.append(Series(heading="examples", bars=bars))
     labels = [f"{number}–{number + draw(st.integers(0, 10**6))}" for number in range(count)]
     return labels, series, Screen(width=draw(st.integers(20, 120)))
@@ -118,7 +118,7 @@ def check_rows(case: tuple[list[str], list[Series], Screen]) -> None:
     assert max(map(display_width, lines)) <= screen.picture_width
     said = " ".join("".join(lines).split())
     for bar in series[0].bars:
-        assert bar.mark.replace(" ", "") in said.replace(" ", "")
+        assert bar.word.replace(" ", "") in said.replace(" ", "")
         assert bar.text in said.replace(" ", "")
 
 

@@ -23,8 +23,8 @@ def shown(*found: Split, screen: Screen = PLAIN) -> list[str]:
 def test_shards_have_bars_with_their_examples_and_bytes() -> None:
     train = Split(name="train", shard_lengths=(40, 0, 20, 10), shard_bytes=(4096, None, 2048, None))
     assert shown(train, screen=Screen(width=50)) == [
-        "To see: bars of one length are shards that take as",
-        "long to read.",
+        "To see: bars of one length are shards that take",
+        "equally long to read.",
         "",
         "train:",
         "shard  examples           bytes",

@@ -9,10 +9,10 @@ from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.rendering.hosts.figures import (
     Figure,
     Group,
-    figures,
     group_name,
     refused_numbers,
     spread_of,
+    sweep_figures,
     sweep_groups,
 )
 from shardctl.rendering.pictures.axes import Tick, round_ticks
@@ -34,12 +34,7 @@ _CAPTION = (
 def sweep_picture(plan: HostsPlan) -> Picture:
     """Return a panel for each figure that tells how a way to share does with a number of hosts."""
     groups = sweep_groups(plan, MOST_COLUMNS)
-    shown = [
-        (index, figure)
-        for index, strategy in enumerate(plan.comparisons[0].strategies)
-        for figure in figures(strategy.name)
-        if plan.comparisons[0].num_examples
-    ]
+    shown = sweep_figures(plan) if plan.comparisons[0].num_examples else []
     said = [_said(plan, index, figure) for index, figure in shown] or ["There are no examples."]
     said += [f"{line}." for line in refused_numbers(plan)]
     panels = {figure: [_shown(group, index, figure) for group in groups] for index, figure in shown}

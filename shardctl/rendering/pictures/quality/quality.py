@@ -6,7 +6,7 @@ without a pattern.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +20,7 @@ from shardctl.planning.quality.sample import sample_epoch
 from shardctl.planning.quality.verdict import MIXED, even_from_afar
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Key, legend
-from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Role, Spot
+from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Spot
 from shardctl.rendering.pictures.quality.shard_map import FEW, is_even, shard_map_picture
 from shardctl.rendering.pictures.quality.what_if import what_if_picture
 
@@ -109,8 +109,9 @@ def score_picture(quality: Quality) -> Picture:
         height=_HEIGHT,
     )
     marks: list[Mark] = [*key.marks, *field.marks, _band(parts, field)]
-    marks.append(_steps([(part, part.score.expected) for part in parts], field, "uniform"))
-    marks.append(_steps([(part, part.score.value) for part in parts], field, "data"))
+    expected = stairs(((part, part.score.expected) for part in parts), field)
+    marks.append(Line(points=expected, role="uniform", dashed=True))
+    marks.append(Line(points=stairs(((part, part.score.value) for part in parts), field)))
     if tail is not None:
         x, y = field.x.at(tail.start), field.y.at(tail.score.value)
         start = min(x, field.x.end - _LEAST)
@@ -145,12 +146,15 @@ def _count(part: Part) -> str:
     return counted(part.stop - part.start, "example")
 
 
-def _steps(heights: Sequence[tuple[Part, float]], field: Plane, role: Role) -> Line:
+def stairs(
+    heights: Iterable[tuple[Part, float]], field: Plane, whole: int = 1
+) -> tuple[tuple[float, float], ...]:
+    """Return the points of steps, each as long as its part; the x axis has parts of `whole`."""
     points: list[tuple[float, float]] = []
     for part, height in heights:
         y = field.y.at(height)
-        points += [(field.x.at(part.start), y), (field.x.at(part.stop), y)]
-    return Line(points=tuple(points), role=role, dashed=role == "uniform")
+        points += [(field.x.at(end / whole), y) for end in (part.start, part.stop)]
+    return tuple(points)
 
 
 def _band(parts: Sequence[Part], field: Plane) -> Band:

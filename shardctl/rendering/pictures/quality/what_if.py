@@ -24,6 +24,7 @@ def what_if_picture(quality: Quality) -> Picture:
         rows.append((choice.change, choice.score.value, choice.verdict, size))
     if not rows:
         rows.append(("as it is", quality.score.value, quality.verdict, ""))
+    has_sizes = any(size for *_, size in rows)
     drawn = bars(
         [
             Bar(
@@ -43,8 +44,8 @@ def what_if_picture(quality: Quality) -> Picture:
     return Picture(
         name="what-if",
         title="What other settings would score",
-        caption="Each bar changes one thing, or two; the dashed line is a uniform permutation. "
-        "Beside the score is the memory that a new buffer takes.",
+        caption="Each bar changes one thing, or two; the dashed line is a uniform permutation."
+        + (" Beside the score is the memory that a new buffer takes." if has_sizes else ""),
         alternative=f"{'; '.join(said)}; a uniform permutation: {uniform:.4f}. {_best(quality)}",
         height=drawn.bottom + 4,
         marks=drawn.marks,

@@ -11,6 +11,7 @@ from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.verdict import meaning
+from shardctl.planning.quality.what_if import Alternative
 from shardctl.planning.report.compare import ReportComparison
 from shardctl.planning.report.compared_side import ComparedSide
 from shardctl.planning.report.shown import NotShown
@@ -29,7 +30,7 @@ from shardctl.rendering.report.elements import (
     plain,
     table,
 )
-from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.quantities import counts_between, human_bytes
 from shardctl.rendering.text.tables import Column
 
 _Lettered = tuple[str, ComparedSide]
@@ -127,20 +128,25 @@ def _what_if(measured: Sequence[tuple[str, Quality]]) -> Iterator[str]:
     if not changes:
         return
     yield "<h3>What other settings would do</h3>\n"
-    heads = [f"{letter}{word}" for letter, _ in measured for word in (" scores", ", its buffer")]
+    sized = any(one.num_bytes is not None for found in by_change for one in found.values())
+    words = (" scores", ", its buffer") if sized else (" scores",)
+    heads = [f"{letter}{word}" for letter, _ in measured for word in words]
     rows = []
     for change in changes:
         row = [change]
         for found in by_change:
-            choice = found.get(change)
-            if choice is None:
-                row += ["-", ""]
-            else:
-                size = "" if choice.num_bytes is None else human_bytes(choice.num_bytes)
-                row += [f"{choice.score.value:.4f}", size]
+            row += _scored(found.get(change))[: len(words)]
         rows.append(row)
     caption = "The score after one change; a change that is none for a pipeline has a dash"
     yield table(caption, _columns("what if", *heads), rows)
+
+
+def _scored(choice: Alternative | None) -> tuple[str, str]:
+    """Return the score after a change, and the size of its buffer where that is known."""
+    if choice is None:
+        return "-", ""
+    size = "" if choice.num_bytes is None else human_bytes(choice.num_bytes)
+    return f"{choice.score.value:.4f}", size
 
 
 def hosts_section(comparison: ReportComparison) -> Section:
@@ -195,13 +201,12 @@ def evaluation_section(comparison: ReportComparison) -> Section:
 def _evaluated(evaluation: Evaluation) -> dict[str, str]:
     steps = evaluation.num_steps(evaluation.remainder)
     hang = evaluation.hang(evaluation.remainder)
-    least, most = int(steps.min()), int(steps.max())
     return {
         "what is read": evaluation.spec,
         "examples": f"{evaluation.total:,}",
         "hosts": f"{evaluation.num_hosts:,}",
         "batch of a host": f"{evaluation.host_batch:,}",
-        "steps of a host": f"{least:,}" if least == most else f"{least:,}–{most:,}",
+        "steps of a host": counts_between(int(steps.min()), int(steps.max())),
         "hangs": "no" if hang is None else f"at step {hang.step:,}",
         "examples lost": f"{evaluation.num_lost:,}",
         "lost where remainders are dropped": f"{evaluation.dropped_by_host_batch:,}",

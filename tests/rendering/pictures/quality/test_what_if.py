@@ -27,6 +27,14 @@ def test_what_if_has_a_bar_of_each_change_and_the_memory_of_buffers() -> None:
     shown = {row[0]: row[3] for row in picture.numbers.rows if row[3]}
     assert shown == {change: human_bytes(size) for change, size in buffers.items()}
     assert "Does most: cycle 256." in picture.alternative
+    assert picture.caption.endswith("Beside the score is the memory that a new buffer takes.")
+
+
+def test_memory_is_in_no_caption_where_no_buffer_is_new() -> None:
+    picture = what_if_picture(quality("mnist", "train", {"stages": "shuffle(9000, seed=3)"}))
+    assert len(picture.numbers.rows) > 1
+    assert not any(row[3] for row in picture.numbers.rows)
+    assert "memory" not in picture.caption
 
 
 def test_no_name_of_a_change_loses_what_tells_it_apart() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 from shardctl.core.settings.read_settings import ReadSettings
@@ -43,13 +44,28 @@ def test_scores_maps_and_what_if_are_those_of_each() -> None:
         assert f"It scores {side.quality.score.value:.4f} of 1" in text
     rows = dict(re.findall(r'<tr><th scope="row">(.*?)</th>(.*?)</tr>', body))
     cells = re.findall(r"<td[^>]*>(.*?)</td>", rows["as it is"])
-    assert [cells[0], cells[2]] == [
+    assert cells == [  # without a column for the memory of buffers, of which nothing is known
         f"{side.quality.alternatives[0].score.value:.4f}"  # type: ignore[union-attr]
         for side in found.sides
     ]
     # Only B has a buffer that can be ten times as large.
     cells = re.findall(r"<td[^>]*>(.*?)</td>", rows["buffer 100"])
     assert cells[0] == "-"
+    assert "its buffer" not in text
+
+
+def test_buffers_have_their_memory_where_it_is_known() -> None:
+    bare = dataset_of({"train": (3000, 4000)})
+    sized = replace(bare, splits=(replace(bare.splits[0], num_bytes=7000 * 1024),))
+    sides = [
+        Side(label=name, dataset=sized, spec="train", settings=ReadSettings(batch=8, block=block))
+        for name, block in (("a", 1), ("b", 2))
+    ]
+    body = shuffle_section(compare_sides(*sides, hosts=2)).body
+    text = text_of(body)
+    assert "what if A scores A, its buffer B scores B, its buffer" in text
+    # An example is 1 KiB, so a thousand of them are 1000 KiB.
+    assert re.search(r"buffer 1,000 0\.\d{4} 1000\.0 KiB 0\.\d{4} 1000\.0 KiB", text)
 
 
 def test_hosts_are_side_by_side_as_each_shares() -> None:
@@ -77,5 +93,5 @@ def test_what_one_of_them_lacks_says_why() -> None:
         Side(label="b", dataset=TOY, spec="train", settings=ReadSettings()),
     ]
     text = text_of(shuffle_section(compare_sides(*sides, hosts=2)).body)
-    assert "Not shown. A: the quality of an order needs 2 examples at least" in text
+    assert "Not shown: A: the quality of an order needs 2 examples at least" in text
     assert "B: no shuffle." in text
