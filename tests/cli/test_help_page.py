@@ -36,6 +36,12 @@ def examples_of(command: str) -> list[str]:
     return list(examples)
 
 
+@pytest.mark.parametrize("words", PAGES, ids=lambda words: "".join(words) or "all")
+def test_no_option_has_two_defaults(words: tuple[str, ...], shardctl: Shardctl) -> None:
+    page = shardctl(*words, "--help").stdout
+    assert not re.search(r"\[default: [^]]*\]\s+\[default", page)
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("words", PAGES, ids=lambda words: "".join(words) or "all")
 def test_a_pipe_gets_plain_text_of_its_width(

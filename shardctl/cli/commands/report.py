@@ -76,7 +76,12 @@ def report(
         Any, number_option("--devices", "Devices of a host, which share a batch [default: 1].")
     ] = None,
     loaders: Annotated[
-        bool, typer.Option("--loaders/--no-loaders", help="Compare all loaders, too [default: no].")
+        bool,
+        typer.Option(
+            "--loaders/--no-loaders",
+            help="Compare all loaders, too [default: no].",
+            show_default=False,
+        ),
     ] = False,
     compare: Annotated[
         tuple[str, str] | None,

@@ -72,6 +72,8 @@ def bars(
     full: the value of the longest bar there is room for, else the greatest one. expected: a value
     at which a dashed line stands. most_names: the part of the width that names take at most.
     """
+    if not rows:
+        return Drawn((), top)
     names = [shortened(row.name, WIDTH * most_names) for row in rows]
     texts = [shortened(row.text, WIDTH * _MOST_TEXTS) for row in rows]
     start = max(map(text_width, names), default=0) + GAP
@@ -92,11 +94,11 @@ def bars(
             value += part.value
         at = max(scale.at(value), scale.at(expected) if expected is not None else 0.0)
         marks.append(Label(x=at + GAP, y=y + TEXT - 1, text=text, quiet=True))
-    bottom = top + len(rows) * ROW
+    bottom, above = top + len(rows) * ROW, max(top - 2, 0.0)
     if expected is not None:
         x = scale.at(expected)
-        marks.append(Line(points=((x, top - 2), (x, bottom - 4)), role="uniform", dashed=True))
-    marks.append(Line(points=((start, top - 2), (start, bottom - 4)), role="axis"))
+        marks.append(Line(points=((x, above), (x, bottom - 4)), role="uniform", dashed=True))
+    marks.append(Line(points=((start, above), (start, bottom - 4)), role="axis"))
     return Drawn(tuple(marks), bottom)
 
 

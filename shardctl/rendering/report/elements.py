@@ -32,10 +32,13 @@ class Section:
 def plain(text: object) -> str:
     r"""Return text as HTML; nothing in it is markup, and what cannot be seen is an escape.
 
-    >>> plain("<b> & \u202e")
-    '&lt;b&gt; &amp; \\u202e'
+    What a CI runner reads as a command in its log, where a page may go, is spelt another way.
+
+    >>> plain("<b> & \u202e"), plain("##[error]"), plain("::error::")
+    ('&lt;b&gt; &amp; \\u202e', '&#35;&#35;[error]', '&#58;:error&#58;:')
     """
-    return escape(printable(str(text), _LONGEST))
+    html = escape(printable(str(text), _LONGEST))
+    return html.replace("##", "&#35;&#35;").replace("::", "&#58;:")
 
 
 def name(text: object) -> str:

@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from shardctl.rendering.pictures.picture import (
     TEXT,
     WIDTH,
+    Band,
     Label,
+    Line,
     Mark,
     Numbers,
     Picture,
@@ -62,7 +64,12 @@ def extents(marks: Iterable[Mark]) -> Iterator[Extent]:
 
 
 def check_labels(marks: Iterable[Mark], bottom: float) -> None:
-    """Assert that labels are within the frame, and none is on another."""
+    """Assert that labels and lines are within the frame, and no label is on another."""
+    marks = tuple(marks)
+    for mark in marks:
+        for x, y in mark.points if isinstance(mark, Line | Band) else ():
+            assert -1e-6 <= x <= WIDTH + 1e-6
+            assert -1e-6 <= y <= bottom + 1e-6, mark
     found = sorted(extents(marks))
     for number, (left, top, right, low) in enumerate(found):
         assert left >= -1e-6

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shardctl.core.phrase import phrase
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Label, Numbers, Picture
@@ -51,6 +53,15 @@ def test_text_of_others_is_text_everywhere() -> None:
         assert "<script" not in piece
         assert not any(sign in piece for sign in "\u202e\x02\x03\x1b")
         assert _SHOWN in text_of(piece)
+
+
+@pytest.mark.parametrize("text", ["##[error]x", "a ##vso[task]", "::error file=a::b", "a\n::x"])
+def test_no_text_is_a_command_of_a_runner_of_ci(text: str) -> None:
+    for piece in (plain(text), name(text), code(text), wrapping(text), command(text)):
+        assert "##" not in piece
+        assert "::" not in piece
+        assert text_of(piece).count(":") == text.count(":")
+        assert text_of(piece).count("#") == text.count("#")
 
 
 def test_arguments_of_a_sentence_are_code_as_options() -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shardctl.core.arrays import last_not_above
 from shardctl.core.text import counted, first_upper
 from shardctl.planning.pictures.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.planning.quality.parts import Part
@@ -62,16 +63,19 @@ def _shards_or_parts(quality: Quality, found: ShardMap) -> Picture:
     pieces = min(NUM_ROWS // len(sizes), int(sizes.max()))
     if pieces == 1:
         return shard_map_picture(found)
-    shards, ranks = sample.shards.ravel(), sample.ranks.ravel()
-    firsts = np.cumsum(sizes) - sizes
-    rows = shards * pieces + (ranks - firsts[shards]) * pieces // sizes[shards]
+    # Of n examples those from k * n / pieces on are in part k, reckoned so that nothing overflows.
+    numbers = np.arange(pieces + 1)
+    whole, rest = (numbers * part[:, None] for part in np.divmod(sizes, pieces))
+    edges = whole - -rest // pieces
+    begins = (np.cumsum(sizes) - sizes)[:, None] + edges[:, :-1]
+    rows = last_not_above(begins.ravel(), sample.ranks.ravel())
     num_rows, num_columns = len(sizes) * pieces, len(found.columns)
-    # Stretches of a long epoch are one after the other, each for the part it was taken from.
-    columns = np.arange(len(rows)) * num_columns // len(rows)
+    if sample.complete:
+        columns = np.repeat(np.arange(num_columns), [stop - start for start, stop in found.columns])
+    else:  # stretches are one after the other, each for the part of the epoch it was taken from
+        columns = np.arange(len(rows)) * num_columns // len(rows)
     counts = np.bincount(rows * num_columns + columns, minlength=num_rows * num_columns)
     counts = counts.reshape(num_rows, num_columns)
-    edges = np.arange(pieces + 1)[None, :] * sizes[:, None]
-    in_piece = np.diff(-(-edges // pieces), axis=1).ravel()
     parts = replace(
         found,
         counts=counts,
@@ -82,7 +86,7 @@ def _shards_or_parts(quality: Quality, found: ShardMap) -> Picture:
             for piece in range(pieces)
         ),
         measured=counts.sum(axis=0),
-        expected=in_piece / sizes.sum(),
+        expected=np.diff(edges, axis=1).ravel() / sizes.sum(),
         sampled=None,
     )
     picture = shard_map_picture(parts, pieces=pieces)

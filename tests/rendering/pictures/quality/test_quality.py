@@ -139,6 +139,18 @@ def test_parts_of_few_shards_are_counted_one_by_one() -> None:
     ]
 
 
+def test_parts_of_few_shards_are_counted_where_they_come() -> None:
+    plan = quality_alone(even_dataset(100, 2), ReadSettings(cycle=1))
+    numbers = quality_pictures(plan)[0].numbers
+    assert numbers.headings[2:4] == ("0–11", "12–24")
+    for number, heading in enumerate(numbers.headings[2:], start=2):
+        start, last = map(int, heading.split("–"))
+        # In the order of storage the example at position p is that of id p: of 50 in a shard, the
+        # id i is in part i * 24 // 50, of 24 that each shard has.
+        parts = [24 * (code // 50) + code % 50 * 24 // 50 for code in range(start, last + 1)]
+        assert [row[number] for row in numbers.rows] == [parts.count(part) for part in range(48)]
+
+
 _SETTINGS: list[dict[str, Any]] = [
     {},
     {"shuffle_seed": 1},
@@ -227,6 +239,16 @@ def test_what_looks_even_from_afar_and_is_not_is_said() -> None:
     for settings in (ReadSettings(), ReadSettings(buffer=60_000, buffer_seed=1)):
         plan = quality_alone(even_dataset(60_000, 60), settings)
         assert "from afar" not in quality_pictures(plan)[0].alternative
+
+
+def test_parts_of_shards_of_any_size_are_alike_large() -> None:
+    plan = quality_alone(even_dataset(9 * 10**18, 7), ReadSettings(cycle=1))
+    rows = quality_pictures(plan)[0].numbers.rows
+    assert [row[1] for row in rows] == ["0.0238"] * 42  # six parts of each shard
+    counts = [sum(row[2:]) for row in rows]  # type: ignore[arg-type]
+    assert sum(counts) == plan.sampled.num_examples  # type: ignore[union-attr]
+    # Stretches lie evenly over the order of storage, and each is in one part or two.
+    assert max(counts) - min(counts) <= 2 * plan.sampled.stretch  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(("num_examples", "num_shards", "names"), [(2, 1, 2), (3, 3, 3), (7, 2, 8)])
