@@ -498,6 +498,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "b": world.settings_file,
                 "dataset": world.dataset,
                 "spec": "train",
+                "watch": _watch,
             },
         ),
     ],

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted, first_upper
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.verdict import meaning
@@ -21,6 +22,7 @@ from shardctl.rendering.quality.metrics import LABELS, metric_cells
 from shardctl.rendering.quality.quality import best_line, epochs_line, hosts_line, measured_line
 from shardctl.rendering.report.elements import (
     Section,
+    code,
     figures,
     items,
     not_shown,
@@ -62,7 +64,14 @@ def _shuffle(report: Report) -> Iterator[str]:
         yield "<h3>What other settings would do</h3>\n"
         yield paragraph(f"{plain(first_upper(best_line(quality)))}.")
         yield figures([what_if_picture(quality)])
-    yield items(first_upper(sentence(line)) for line in memory_lines(quality))
+    yield items(map(_memory, memory_lines(quality)))
+
+
+def _memory(line: str) -> str:
+    """Return what is said of the buffer's memory, and where the option in it belongs."""
+    said = first_upper(sentence(line))
+    asked = any(isinstance(part, Argument) for part in phrase("{}", line).parts)
+    return f"{said} (an option of {code('shardctl quality')})" if asked else said
 
 
 def _verdict(quality: Quality) -> str:

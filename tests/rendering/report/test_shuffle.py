@@ -22,6 +22,12 @@ def test_the_verdict_and_every_metric_are_there() -> None:
     assert "Does most:" in text
 
 
+def test_an_option_that_report_has_not_is_said_to_be_that_of_quality() -> None:
+    text = text_of(shuffle_section(mnist()).body)
+    assert "--example-bytes N says what it is (an option of shardctl quality )" in text
+    assert text.count("an option of shardctl quality") == 1
+
+
 def test_an_order_that_nobody_can_know_says_so() -> None:
     made = replace(mnist(), is_open="TensorFlow draws a seed")
     text = text_of(shuffle_section(made).body)

@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from shardctl.core.arrays import last_not_above
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
 from shardctl.planning.pictures.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.planning.quality.parts import Part
 from shardctl.planning.quality.quality import Quality
@@ -23,6 +23,7 @@ from shardctl.rendering.pictures.bars import Key, legend
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Spot
 from shardctl.rendering.pictures.quality.shard_map import FEW, is_even, shard_map_picture
 from shardctl.rendering.pictures.quality.what_if import what_if_picture
+from shardctl.rendering.quality.quality import measured_line
 
 _HEIGHT = 150.0  # of the score over the epoch
 _SPREADS = 2.0  # of the band, in which 95% of uniform permutations are
@@ -204,11 +205,4 @@ def _score_in_words(quality: Quality) -> str:
 
 
 def _sampled_note(quality: Quality) -> str | None:
-    sampled = quality.sampled
-    if sampled is None:
-        return None
-    text = (
-        f"Measured in {counted(sampled.num_stretches, 'stretch', 'stretches')} of "
-        f"{counted(sampled.stretch, 'example')} over the epoch"
-    )
-    return f"{text}, the buffer drawn at random." if sampled.buffer_drawn else f"{text}."
+    return None if quality.sampled is None else f"{first_upper(measured_line(quality))}."
