@@ -228,8 +228,8 @@ def _guessed(ascending: Int64s, values: Int64s, step: float) -> Int64s:
 
 def _neighbour(ascending: Int64s, values: Int64s, step: float) -> Int64s:
     """Return guesses, put right where they are one too high or too low."""
-    places = ((values - float(ascending[0])) / step).astype(np.int64)
-    np.clip(places, 0, len(ascending) - 2, out=places)
+    guesses = (values - float(ascending[0])) / step
+    places = np.clip(guesses, 0, len(ascending) - 2, out=guesses).astype(np.int64)
     places += ascending[places + 1] <= values
     places -= ascending[places] > values
     return places

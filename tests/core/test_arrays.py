@@ -186,6 +186,12 @@ def test_the_last_not_above_is_found_however_numbers_are_spaced() -> None:
             assert np.array_equal(last_not_above(ascending, values), expected), name
 
 
+def test_the_last_not_above_values_far_beyond_the_others() -> None:
+    ascending = np.arange(3000) // 3000 + np.arange(3000) // 1500
+    values = np.tile([-(2**63), -1, 0, 1, 2**63 - 1], 1000)
+    assert last_not_above(ascending, values).tolist() == [-1, -1, 1499, 2999, 2999] * 1000
+
+
 def test_the_last_not_above_is_that_of_counting() -> None:
     ascending = np.arange(2000) * 3 + np.arange(2000) // 700
     values = np.arange(-5, 6100)
