@@ -70,13 +70,14 @@ def _strategy(strategy: Strategy, screen: Screen) -> Iterator[str]:
     found, remarks = quantities(strategy), list(told(strategy))
     rows = num_rows(len(found[0].values)) if remarks else 1
     groups = buckets(found[0].values, rows)
-    idle = [_num_idle(found[0], group) for group in groups]
+    examples = found[0]
+    idle = [_num_idle(examples, group) for group in groups]
     labels = [numbered(group.first, group.last) for group in groups]
     series = [
         Series(
             heading=quantity.name,
             bars=[
-                _bar(quantity, group, num_idle)
+                _bar(quantity, group, num_idle if quantity is examples else 0)
                 for group, num_idle in zip(buckets(quantity.values, rows), idle, strict=True)
             ],
         )
@@ -98,7 +99,7 @@ def _bar(quantity: Quantity, group: Bucket, num_idle: int) -> Bar:
     words = []
     if quantity.stands_out(group):
         words.append("most")
-    if num_idle and quantity.name == "examples":
+    if num_idle:
         words.append("idle" if num_idle == group.count else f"{num_idle:,} idle")
     return Bar(
         least=least,
