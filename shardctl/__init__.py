@@ -42,6 +42,10 @@ On many hosts
     hosts(.., hosts=)                      what each host reads, and how best to share
     evaluate(.., batch=, hosts=, devices=) remainder, padding, hangs; also shardctl.eval
 
+To look at
+    report(DATASET, SPEC, SETTINGS, ..)    pictures and figures of one pipeline; to_html() is a page
+    compare_reports(A, B)                  two side by side: where they part, how each is shuffled
+
 Whether it is right
     quality(DATASET, SPEC, SETTINGS)       how well the order is shuffled, from 0 to 1
     compare_loaders(DATASET, SPEC, ..)     the same of each loader, and how it ends and goes on
@@ -89,6 +93,7 @@ if TYPE_CHECKING:
 
     from shardctl import tfds as tfds
     from shardctl.api.arguments import read_plan, read_snapshot
+    from shardctl.api.compare_reports import compare_reports
     from shardctl.api.diff import diff
     from shardctl.api.list_datasets import list_datasets
     from shardctl.core.dataset.dataset import Dataset, Split
@@ -120,6 +125,9 @@ if TYPE_CHECKING:
     from shardctl.planning.quality.loaders.way_to_read import WayToRead
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
+    from shardctl.planning.report.compare import ReportComparison
+    from shardctl.planning.report.report import Report, report
+    from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.loaders.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.proof import Proof, prove
@@ -171,6 +179,7 @@ __all__ = [
     "Match",
     "Metric",
     "MissingDependencyError",
+    "NotShown",
     "OpenStage",
     "Order",
     "PinnedOrder",
@@ -183,6 +192,8 @@ __all__ = [
     "Quality",
     "Query",
     "ReadSettings",
+    "Report",
+    "ReportComparison",
     "ResumePlan",
     "Rule",
     "Score",
@@ -204,6 +215,7 @@ __all__ = [
     "beam_runner",
     "check_index",
     "compare_loaders",
+    "compare_reports",
     "diff",
     "evaluate",
     "hosts",
@@ -220,6 +232,7 @@ __all__ = [
     "read_dataset",
     "read_plan",
     "read_snapshot",
+    "report",
     "resume",
     "resume_loader",
     "resume_on_hosts",
@@ -257,6 +270,7 @@ _HOMES = {
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
+    "NotShown": "planning.report.shown",
     "OpenStage": "planning.inspect",
     "Order": "core.order.order",
     "PinnedOrder": "planning.diff.pinned_order",
@@ -269,6 +283,8 @@ _HOMES = {
     "Quality": "planning.quality.quality",
     "Query": "planning.locate",
     "ReadSettings": "core.settings.read_settings",
+    "Report": "planning.report.report",
+    "ReportComparison": "planning.report.compare",
     "ResumePlan": "core.resume.resume_plan",
     "Rule": "planning.lint.rule",
     "Score": "planning.quality.score",
@@ -287,6 +303,7 @@ _HOMES = {
     "beam_runner": "readers.index.beam.beam_runner",
     "check_index": "readers.index.check",
     "compare_loaders": "planning.quality.loaders.compare",
+    "compare_reports": "api.compare_reports",
     "diff": "api.diff",
     "evaluate": "planning.eval.eval",
     "hosts": "planning.hosts.hosts",
@@ -302,6 +319,7 @@ _HOMES = {
     "quality": "planning.quality.quality",
     "read_plan": "api.arguments",
     "read_snapshot": "api.arguments",
+    "report": "planning.report.report",
     "resume": "planning.resume.resume",
     "resume_loader": "planning.resume.loaders.resume_loader",
     "resume_on_hosts": "planning.resume.hosts",
@@ -322,6 +340,10 @@ PROVIDERS.update(
     installed_version="readers.loaders.installed:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
+    comparison_body="rendering.report.compared.page:comparison_body",
+    comparison_page="rendering.report.compared.page:comparison_page",
+    report_body="rendering.report.page:report_body",
+    report_page="rendering.report.page:report_page",
     to_pandas="api.tables:to_pandas",
     verify_loader="loaders.verify:verify_loader",
     verified_version="readers.loaders.verified:verified_version",

@@ -480,6 +480,28 @@ CALLS: Mapping[str, list[Call]] = {
         )
     ],
     "compare_loaders": [_planned(shardctl.compare_loaders)],
+    "compare_reports": [
+        Call(
+            lambda world: shardctl.compare_reports,
+            lambda world: {
+                "a": world.pinned(),
+                "b": world.pinned(block=2),
+                "hosts": 3,
+                "devices": 2,
+                "evaluated": "train",
+            },
+        ),
+        Call(
+            lambda world: shardctl.compare_reports,
+            lambda world: {
+                "a": world.pinned(),
+                "b": world.settings_file,
+                "dataset": world.dataset,
+                "spec": "train",
+                "watch": _watch,
+            },
+        ),
+    ],
     "diff": [
         Call(
             lambda world: shardctl.diff,
@@ -582,6 +604,17 @@ CALLS: Mapping[str, list[Call]] = {
     "read_plan": [Call(lambda w: shardctl.read_plan, lambda w: {"path": w.file_of("plan")})],
     "read_snapshot": [
         Call(lambda w: shardctl.read_snapshot, lambda w: {"path": w.file_of("snapshot")})
+    ],
+    "report": [
+        _planned(
+            shardctl.report,
+            hosts=4,
+            devices=2,
+            evaluated=["train[:9]"],
+            usage=shardctl.Usage(take=9),
+            loaders=False,
+        ),
+        _planned(shardctl.report, evaluated="train[:9]"),
     ],
     "resume": [
         _planned(shardctl.resume, consumed=29, mode="exact-order"),

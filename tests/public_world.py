@@ -70,6 +70,13 @@ class World:
         return str(path)
 
     @cached_property
+    def settings_file(self) -> str:
+        """The path of a shardctl.yaml."""
+        path = Path(self.own_folder.name, "shardctl.yaml")
+        path.write_text("read:\n  block: 2\n", "utf-8")
+        return str(path)
+
+    @cached_property
     def records(self) -> str:
         """A folder of record files without metadata."""
         folder = Path(self.own_folder.name, "records")

@@ -30,6 +30,7 @@ _CHANGES = (
     "A JSON field",
     "A new shuffle rule of TensorFlow",
     "A quality metric",
+    "A picture",
     "A loader",
     "A message",
 )
@@ -119,7 +120,7 @@ def test_a_path_that_is_not_there_is_noticed() -> None:
 
 @pytest.mark.parametrize("change", _CHANGES)
 def test_a_change_says_which_files_and_which_tests(change: str) -> None:
-    _, found, rest = section("Fourteen usual changes").partition(f"**{change}")
+    _, found, rest = section("Fifteen usual changes").partition(f"**{change}")
     assert found, change
     text = rest.partition("\n**")[0]
     steps = re.findall(r"^\d\. (.*)$", text, re.MULTILINE)
@@ -129,8 +130,8 @@ def test_a_change_says_which_files_and_which_tests(change: str) -> None:
     assert re.search(r"^- tests: .*`tests/", text, re.MULTILINE)
 
 
-def test_there_are_fourteen_changes() -> None:
-    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Fourteen usual changes"), re.MULTILINE)
+def test_there_are_fifteen_changes() -> None:
+    headings = re.findall(r"^\*\*([^*]+?)\.?\*\*", section("Fifteen usual changes"), re.MULTILINE)
     assert headings == list(_CHANGES)
 
 

@@ -256,7 +256,7 @@ def wrong_values(parameter: inspect.Parameter, value: Any) -> list[Any]:
         wrong = [one for one in wrong if one != ["train"]]
     # A reference, or the path of a file, that leads nowhere, is refused in its own words.
     likes = ("PlanOrPath", "DatasetLike", "DatasetLike | None", "Comparable", "Comparable | None")
-    refers = (*likes, "BuilderOrDataset")
+    refers = (*likes, "BuilderOrDataset", "ComparedReport")
     text_too = annotation in refers or (
         "str" in annotation.replace("Sequence[str]", "") and kind in ("number", "value", "texts")
     )

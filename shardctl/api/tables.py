@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
+from shardctl.api.pictures import pictures_html
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
@@ -102,7 +103,8 @@ _OTHERS = {
 def html_of(answer: Any) -> str:
     """Return an answer as an HTML table for a notebook; of many rows the first and the last.
 
-    Nothing in it is read as markup, whatever a dataset is called.
+    Above it are the pictures of answers that have some, see `pictures_html`. Nothing in it is read
+    as markup, whatever a dataset is called.
     """
     header, rows = table_of(answer)
     body = "".join(
@@ -111,7 +113,8 @@ def html_of(answer: Any) -> str:
     )
     heads = "".join(f"<th>{_escaped(name)}</th>" for name in header)
     caption = f'<caption style="text-align:left">{_escaped(repr(answer)[1:-1])}</caption>'
-    return f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    table = f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return pictures_html(answer) + table
 
 
 def _shown(rows: Iterator[Sequence[object]]) -> Iterator[tuple[Sequence[object], str]]:

@@ -33,8 +33,16 @@ _ENDINGS = {
     ".csv": ("csv", "ids", "tfds-ids"),
     ".jsonl": ("jsonl",),
     ".npy": ("npy",),
+    ".svg": ("svg",),
+    ".png": ("png",),
+    ".html": ("html",),
+    ".htm": ("html",),
     ".py": ("python",),
 }
+
+# What is of no use on a terminal, in words.
+_FOR_FILES = {"npy": "bytes", "png": "bytes", "html": "a page for browsers"}
+_PICTURES = ("svg", "png")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +74,17 @@ AllOption = Annotated[
 ]
 
 
+# Of a command whose tables have pictures: a terminal gets them where they fit.
+PictureOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--picture/--no-picture",
+        help="Draw pictures in the table [default: on a terminal that can show them].",
+        rich_help_panel=OUTPUT,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Formats:
     """Formats with their renderers, the default first.
@@ -85,7 +104,10 @@ class Formats:
         """The option `--format` of the command: its default in words, its values for shells."""
         default, *others = self.names
         if default == "table":
+            pictures = [name for name in others if name in _PICTURES]
+            others = [name for name in others if name not in _PICTURES]
             text = f"How to write the answer: table for people; {either(others)} for programs"
+            text += f"; {either(pictures)} as pictures" if pictures else ""
         else:
             text = f"How to write the answer: {either(self.names)}"
         option = typer.Option(
@@ -100,12 +122,27 @@ class Formats:
     def _offered(self, incomplete: str) -> list[str]:
         return [name for name in self.names if name.startswith(incomplete)]
 
-    def chosen(self, out: OutputOptions) -> str:
-        """Return the format to write.
+    def chosen(self, out: OutputOptions, *, picture: bool | None = None) -> str:
+        """Return the format to write, where pictures were asked for or not, see `PictureOption`.
 
         Raises:
-            UsageError: the command has no such format, or the file's ending promises another.
+            UsageError: the command has no such format, the file's ending promises another, a
+                terminal is no place for it, or pictures were asked for in a format without them.
         """
+        chosen = self._by_name_or_ending(out)
+        if chosen in _FOR_FILES and screen(out.output, picture=False).width is not None:
+            raise UsageError(
+                f"--format {chosen} writes {_FOR_FILES[chosen]}: name a file with --output FILE"
+            )
+        if picture and chosen not in ("table", *_PICTURES):
+            with_pictures = choices(name for name in self.names if name in ("table", *_PICTURES))
+            raise UsageError(
+                f"--picture draws in tables, not in {chosen}; leave it out, or choose from "
+                f"{with_pictures} with --format"
+            )
+        return chosen
+
+    def _by_name_or_ending(self, out: OutputOptions) -> str:
         if out.format is not None and out.format not in self.renderers:
             names = choices(nearest_first(out.format, self.names))
             raise UsageError(f"no format {quoted(out.format)} here; choose from {names}")
@@ -123,28 +160,40 @@ class Formats:
         raise UsageError(f"--output {quoted(out.output)} is no place for {chosen}; {cure}")
 
     def render(
-        self, out: OutputOptions, *answer: Any, every_row: bool = False, **for_people: Any
+        self,
+        out: OutputOptions,
+        *answer: Any,
+        every_row: bool = False,
+        picture: bool | None = False,
+        **for_people: Any,
     ) -> Iterable[Chunk]:
         """Return the answer in the format asked for, as text or bytes; no other is rendered.
 
         The values of the answer go to every renderer, those with a name to tables, code and
-        annotations alone; `every_row` is for the screen, see `AllOption`.
+        annotations alone; `every_row` and `picture` are for the screen, see `AllOption` and
+        `PictureOption`.
         """
-        render = self.renderers[self.chosen(out)]
-        shown = screen(out.output)
+        render = self.renderers[self.chosen(out, picture=picture)]
+        shown = screen(out.output, picture=picture)
         if every_row and shown.abridged:
             shown = replace(shown, abridged=False)
         return render(answer, shown, for_people)
 
     def write(
-        self, out: OutputOptions, *answer: Any, every_row: bool = False, **for_people: Any
+        self,
+        out: OutputOptions,
+        *answer: Any,
+        every_row: bool = False,
+        picture: bool | None = False,
+        **for_people: Any,
     ) -> None:
         """Write the answer where it is to go, see `render`."""
-        write(self.render(out, *answer, every_row=every_row, **for_people), out.output)
+        chunks = self.render(out, *answer, every_row=every_row, picture=picture, **for_people)
+        write(chunks, out.output)
 
 
-def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
-    """Return the formats that answers have: a table for people, the others for programs.
+def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str, Renderer]:
+    """Return the formats that answers have: a table for people, the others for programs, pictures.
 
     The module names their functions after the verb.
 
@@ -156,6 +205,25 @@ def verb_formats(module: str, verb: str) -> dict[str, Renderer]:
         "json": as_json(f"{module}:{verb}_document"),
         "yaml": as_yaml(f"{module}:{verb}_document"),
         "csv": as_csv(f"{module}:{verb}_rows"),
+        **(picture_formats() if pictures else {}),
+    }
+
+
+def picture_formats() -> dict[str, Renderer]:
+    """Return the formats of pictures alone, for answers that have some.
+
+    >>> list(picture_formats())
+    ['svg', 'png']
+    """
+
+    def written(write: str, answer: tuple[Any, ...]) -> Any:
+        return _function(write)(_function("rendering.pictures.drawers:pictures_of")(*answer))
+
+    return {
+        "svg": lambda answer, *_: _inert_lines(
+            written("rendering.pictures.formats.svg:svg_file", answer)
+        ),
+        "png": lambda answer, *_: written("rendering.pictures.formats.png:png_file", answer),
     }
 
 

@@ -29,6 +29,7 @@ COMMANDS = (
     "hosts",
     "eval",
     "quality",
+    "report",
     "lint",
     "snapshot",
     "diff",

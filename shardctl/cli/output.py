@@ -22,22 +22,27 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE = 0.5  # seconds after which work gets a bar
+_NARROWEST_PICTURE = 40  # columns of a terminal, below which a picture shows nothing
 
 
-def screen(output: str | None) -> Screen:
-    """Return what the place the answer goes to can show: a terminal's width, and colour.
+def screen(output: str | None, *, picture: bool | None = False) -> Screen:
+    """Return what the place the answer goes to can show: a terminal's width, colour, pictures.
 
     A terminal shows the first and last rows of a long table, a pipe and a file all of them; a file
-    never has colour.
+    never has colour. Where `picture` is None, a terminal that can show them gets pictures: not one
+    that is dumb, as those of screen readers are, and none whose text is not Unicode.
     """
     if output not in (None, "-") or sys.stdout is None:
-        return Screen()
+        return Screen(pictures=picture is True)
     if not sys.stdout.isatty():
-        return Screen(color=is_colored(sys.stdout))
+        return Screen(color=is_colored(sys.stdout), pictures=picture is True)
     import shutil  # 3 ms
 
     width = max(shutil.get_terminal_size().columns, 20)
-    return Screen(width=width, color=is_colored(sys.stdout), abridged=True)
+    if picture is None:
+        unicode = (sys.stdout.encoding or "").lower().startswith("utf")
+        picture = unicode and width >= _NARROWEST_PICTURE and os.environ.get("TERM") != "dumb"
+    return Screen(width=width, color=is_colored(sys.stdout), abridged=True, pictures=picture)
 
 
 Chunk = str | bytes | memoryview

@@ -15,6 +15,7 @@ from shardctl.errors import UsageError
 
 Int64s = NDArray[np.int64]
 _PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
+_MANY = 1 << 10  # numbers that are looked up in so many others
 
 
 class EqualByItems:
@@ -194,3 +195,48 @@ def distinct(values: Int64s) -> Int64s:
     # The first of each run of equal values.
     first = np.concatenate([[True], ascending[1:] != ascending[:-1]])
     return ascending[np.flatnonzero(first)]
+
+
+def last_not_above(ascending: Int64s, values: Int64s) -> Int64s:
+    """Return the last place in `ascending` whose number is not above each value, -1 for none.
+
+    That of a value is guessed, as if the numbers were evenly spaced, and only where that is wrong
+    is it found by halving: where millions of files are alike, a fifth of the time.
+
+    >>> last_not_above(np.array([0, 10, 10, 25]), np.array([3, 10, 99, -1])).tolist()
+    [0, 2, 3, -1]
+    """
+    last = len(ascending) - 1
+    step = (float(ascending[-1]) - float(ascending[0])) / last if last >= _MANY else 0.0
+    if not step or values.size < _MANY or _is_far_off(ascending, values, step):
+        return ascending.searchsorted(values, side="right") - 1
+    return _guessed(ascending, values, step)
+
+
+def _is_far_off(ascending: Int64s, values: Int64s, step: float) -> bool:
+    """Whether guesses are wrong of more than a few of some values."""
+    some = values.ravel()[:: values.size // _MANY + 1]
+    return int((_right(ascending, some, _neighbour(ascending, some, step)) == 0).sum()) > 16
+
+
+def _guessed(ascending: Int64s, values: Int64s, step: float) -> Int64s:
+    found = _neighbour(ascending, values, step)
+    wrong = np.nonzero(~_right(ascending, values, found))
+    found[wrong] = ascending.searchsorted(values[wrong], side="right") - 1
+    return found
+
+
+def _neighbour(ascending: Int64s, values: Int64s, step: float) -> Int64s:
+    """Return guesses, put right where they are one too high or too low."""
+    guesses = (values - float(ascending[0])) / step
+    places = np.clip(guesses, 0, len(ascending) - 2, out=guesses).astype(np.int64)
+    places += ascending[places + 1] <= values
+    places -= ascending[places] > values
+    return places
+
+
+def _right(ascending: Int64s, values: Int64s, places: Int64s) -> NDArray[np.bool_]:
+    above = np.minimum(places + 1, len(ascending) - 1)
+    found: NDArray[np.bool_] = (places == above) | (ascending[above] > values)
+    found &= (places < 0) | (ascending[np.maximum(places, 0)] <= values)
+    return found

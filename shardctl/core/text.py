@@ -41,6 +41,20 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
     return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
+def first_upper(text: str) -> str:
+    """Return a sentence with a capital, unless it begins with a name: of code, or before a colon.
+
+    >>> first_upper("as good as uniform")
+    'As good as uniform'
+    >>> first_upper("as_dataset does not read"), first_upper("train: 3 hosts")
+    ('as_dataset does not read', 'train: 3 hosts')
+    """
+    first = text.partition(" ")[0]
+    if "_" in first or first.endswith(":"):
+        return text
+    return text[:1].upper() + text[1:]
+
+
 def in_short(value: object, subject: str, *facts: str) -> str:
     """Return the repr of an answer: its class, what it is about, and the figures that tell most.
 

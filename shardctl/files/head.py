@@ -124,3 +124,14 @@ def _split_size(value: object) -> SplitSize:
         num_shards=fields.count(split.get("num_shards"), "num_shards of a split"),
         template=_text(split.get("template"), "template of a split"),
     )
+
+
+def own_version() -> str:
+    """Return the version of shardctl, which stands where the package begins.
+
+    >>> own_version().count(".")
+    2
+    """
+    from shardctl import __version__
+
+    return __version__

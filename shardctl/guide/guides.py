@@ -15,6 +15,7 @@ GUIDE_OF_COMMAND = {
     "hosts": "hosts",
     "eval": "evaluation",
     "quality": "shuffling",
+    "report": "report",
     "lint": "lint",
     "snapshot": "snapshots-in-ci",
     "diff": "snapshots-in-ci",

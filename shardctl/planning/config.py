@@ -17,15 +17,16 @@ from shardctl.planning.lint.lint import default_specs
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON
 
 # "implied": another setting brings it along, as a shuffle seed the shuffle of the files.
-Source = Literal["option", "environment", "file", "folder", "implied", "default"]
+Source = Literal["option", "argument", "environment", "file", "folder", "implied", "default"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Origin:
     """Who says what a setting is.
 
-    `by` names the option, the variable or the other setting; of a default, whose it is, where it is
-    not ours. `file` and `line`, from 1, are the place where a file says it.
+    `by` names the option, the argument of Python, the variable or the other setting; of a default,
+    whose it is, where it is not ours. `file` and `line`, from 1, are the place where a file says
+    it.
     """
 
     source: Source = "default"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -132,7 +132,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     given = getattr(resolved, "given", None)
     if settings.stages is not None:
         dataset, spec = given or (resolved.dataset, resolved.spec)
-        return _with_stages(dataset, spec, settings)
+        return _with_stages(dataset, spec, settings, getattr(resolved, "known", None))
     if given is not None:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
@@ -157,7 +157,12 @@ def order_of_loader(
     return _planned(resolved, order, (*version.warnings, *order.assumptions))
 
 
-def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> PlannedOrder:
+def _with_stages(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.core.iteration.openness import open_stages
     from shardctl.core.stages.text import text_of_part
@@ -177,10 +182,12 @@ def _with_stages(dataset: Dataset, spec: str | None, settings: ReadSettings) -> 
         )
     short, reader = without_own(settings), single_reader(settings)
     if short.stages is None and reader is not None:
+        kept = None if reader.data is None else (known or {}).get(reader.data)
         if reader.data is not None:
-            dataset = as_dataset(reader.data)
-        return order_of(resolved_spec(dataset, spec_of_reader(reader, dataset, spec)), short)
-    whole = sources(dataset, spec, settings)
+            dataset = as_dataset(reader.data) if kept is None else kept
+        own = spec_of_reader(reader, dataset, spec, is_known=kept is not None)
+        return order_of(resolved_spec(dataset, own), short)
+    whole = sources(dataset, spec, settings, known)
     order = whole.order(settings)
     return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
 

@@ -68,14 +68,14 @@ def read_layout_file(path: AnyPath) -> Dataset:
         return folder_of_layout(value, path.parent)
 
     with fields.said_about(printable(str(path))):
-        if is_layout_document(document) or is_index_document(document):
-            if is_layout_document(document):
-                dataset = dataset_of_document(document, data_dir)
-            else:
-                dataset = read_index_document(document, data_dir).dataset
-            remote = isinstance(path, RemotePath)
-            return replace(dataset, reference=str(path) if remote else absolute(str(path)))
-        return dataset_from_layout(document, stem=path.stem, folder=path.parent)
+        if is_layout_document(document):
+            dataset = dataset_of_document(document, data_dir)
+        elif is_index_document(document):
+            dataset = read_index_document(document, data_dir).dataset
+        else:
+            dataset = dataset_from_layout(document, stem=path.stem, folder=path.parent)
+        remote = isinstance(path, RemotePath)
+        return replace(dataset, reference=str(path) if remote else absolute(str(path)))
 
 
 def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Dataset:

@@ -18,6 +18,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
+from shardctl.files.file_text import absolute, working_folder
 from shardctl.files.stores.anywhere import is_file, is_folder
 from shardctl.files.stores.remote_path import (
     AnyPath,
@@ -209,6 +210,19 @@ def ref_from(ref: str, *, cwd: Path, folder: Path) -> str:
     relative = Path(os.path.relpath(cwd / ref, cwd / folder)).as_posix()
     is_clear = "/" in relative or relative.startswith(".") or not (cwd / ref).is_dir()
     return relative if is_clear else f"./{relative}"
+
+
+def ref_from_anywhere(ref: str, *, is_path: bool = False) -> str:
+    """Return a reference that means the same in any folder: of a relative path the whole one.
+
+    `is_path` says that it is a path, whether or not it looks like a name.
+    """
+    if is_remote(ref):
+        return public_url(ref)
+    cwd = working_folder()
+    if is_fixed(ref) or not (is_path or _is_path(ref, cwd)):
+        return ref
+    return absolute(cwd / ref)
 
 
 def _is_path(ref: str, cwd: Path) -> bool:

@@ -25,23 +25,29 @@ def config_table(config: Config, screen: Screen) -> Iterator[str]:
     for at, file in enumerate(config.files):
         said = "settings of" if at == 0 else "not read, being farther up:"
         yield paragraph(f"{said} {os.path.relpath(file)}", screen)
-    rows = [(item.name, _value(item), origin_words(item.origin)) for item in config.settings]
+    rows = [(item.name, value_words(item), origin_words(item.origin)) for item in config.settings]
     yield "\n"
     yield table(_COLUMNS, rows, screen)
 
 
-def _value(item: SettingInForce) -> str:
-    value = _text(item.value)
+def value_words(item: SettingInForce) -> str:
+    """Return what a setting is, and what was written for it where it comes to something else."""
+    value = value_text(item.value)
     if item.given is None or item.given == item.value:
         return value
     return (
-        f"{_text(item.given)} (not read)"
+        f"{value_text(item.given)} (not read)"
         if item.value is None
-        else f"{value} ({_text(item.given)})"
+        else f"{value} ({value_text(item.given)})"
     )
 
 
-def _text(value: object) -> str:
+def value_text(value: object) -> str:
+    """Return a value of a setting as a file has it.
+
+    >>> value_text(16), value_text(True), value_text(["a", "b"]), value_text(None)
+    ('16', 'true', 'a, b', 'none')
+    """
     if isinstance(value, list) and not all(isinstance(one, str) for one in value):
         return yaml_line(value)
     if isinstance(value, list):
@@ -66,6 +72,8 @@ def origin_words(origin: Origin) -> str:
         return "this folder"
     if origin.source == "default":
         return "default" if origin.by is None else f"default ({origin.by}'s)"
+    if origin.source == "argument":
+        return f"argument {origin.by}="
     if origin.source == "implied":
         return f"follows from {origin.by or 'the others'}"
     return f"{origin.source} {origin.by}"
@@ -81,11 +89,12 @@ def config_document(config: Config) -> Document:
         **beginning,
         "problem": config.problem,
         "files": [{"path": path, "is_read": at == 0} for at, path in enumerate(config.files)],
-        "settings": [_record(item) for item in config.settings],
+        "settings": [setting_record(item) for item in config.settings],
     }
 
 
-def _record(item: SettingInForce) -> Document:
+def setting_record(item: SettingInForce) -> Document:
+    """Return a setting as a mapping: what it is, what was written, and who says so."""
     origin = item.origin
     values = (item.name, item.value, item.given, origin.source, origin.by, origin.file, origin.line)
     return dict(zip(CSV_HEADER, values, strict=True))
@@ -94,7 +103,7 @@ def _record(item: SettingInForce) -> Document:
 def config_rows(config: Config) -> Iterator[Sequence[object]]:
     """Yield a CSV row for each setting; its value as YAML has it, nothing for none."""
     for item in config.settings:
-        record = _record(item)
+        record = setting_record(item)
         for name in ("value", "given"):
             record[name] = None if record[name] is None else yaml_line(record[name])
         yield list(record.values())

@@ -15,11 +15,12 @@ from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
+from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts shown on a terminal
+WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 _HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
-_NAMES: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
 
 CSV_HEADER = ("index", "num_examples", "num_batches", "remainder", "padding", "padding_batches")
 
@@ -38,12 +39,12 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
     yield from table_pieces(columns, rows, screen, keep=_ROWS)
     yield "\n"
-    columns = [Column(heading="remainders are", align="left")]
-    columns += [
-        Column(heading=f"{_NAMES[way]}{'*' if way == evaluation.remainder else ''}")
-        for way in REMAINDERS
-    ]
-    yield table(columns, list(_ways(evaluation)), screen)
+    if screen.pictures:
+        from shardctl.rendering.terminal.steps import step_lines
+
+        yield from step_lines(evaluation, screen)
+        yield "\n"
+    yield table(*way_cells(evaluation), screen)
     legend = "* as set up here"
     if evaluation.num_devices > 1:
         legend += (
@@ -57,6 +58,16 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
         yield paragraph(f"- {as_options(line)}", screen, style=look)
 
 
+def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]]:
+    """Return what becomes of remainders, dropped, padded or left, as columns and rows."""
+    columns = [Column(heading="remainders are", align="left")]
+    columns += [
+        Column(heading=f"{WAYS[way]}{'*' if way == evaluation.remainder else ''}")
+        for way in REMAINDERS
+    ]
+    return columns, list(_ways(evaluation))
+
+
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     """Yield a row a measure: its name, and its value for each thing done with remainders."""
     hangs = [evaluation.hang(way) for way in REMAINDERS]
@@ -64,7 +75,7 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     padding = int(evaluation.padding.sum())
     padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
     steps = [evaluation.num_steps(way) for way in REMAINDERS]
-    yield ("steps/host", *(_spread(int(s.min()), int(s.max())) for s in steps))
+    yield ("steps/host", *(counts_between(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
     always = evaluation.num_lost - lost["drop"] * (evaluation.remainder == "drop")
     yield ("examples lost", *(_lost(lost.get(way, 0) + always) for way in REMAINDERS))
@@ -74,10 +85,6 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
 
 def _lost(count: int) -> str:
     return Cell(f"{count:,}", "warning" if count else "")
-
-
-def _spread(least: int, most: int) -> str:
-    return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
 def _hosts(evaluation: Evaluation) -> OnDemand[tuple[int, ...]]:

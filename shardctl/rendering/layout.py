@@ -35,7 +35,7 @@ _FACTS = (
     Column(heading="examples"),
 )
 _BYTES = Column(heading="bytes")
-_LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
+LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
 _BYTES_FROM = {"disk": "bytes on disk", "metadata": "bytes by metadata", None: "bytes unknown"}
 _THERE = "bytes of the files"  # where they are on no disk of this machine
 
@@ -51,12 +51,23 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
     where = dataset.data_dir or dataset.origin
     said = f", {next(iter(sources))}" if len(sources) == 1 else ""
     yield paragraph(f"{dataset.title}: {dataset.file_format}, {where}{said}", screen, style="bold")
-    rows = [_summary(split, dataset, name_source=len(sources) > 1) for split in layout.splits]
-    yield table(_SUMMARY, rows, screen)
-    yield paragraph(_LEGEND, screen)
+    yield table(*split_cells(layout), screen)
+    yield paragraph(LEGEND, screen)
     for split in layout.splits:
         yield "\n"
         yield from _shard_table(split, screen)
+    if screen.pictures:  # else NumPy is not loaded
+        from shardctl.rendering.terminal.shards import shard_bars
+
+        yield "\n"
+        yield from shard_bars(layout, screen)
+
+
+def split_cells(layout: Layout) -> tuple[Sequence[Column], list[Sequence[str]]]:
+    """Return what the shards of each split come to, as columns and rows."""
+    dataset = layout.dataset
+    several = len({_bytes_from(split, dataset) for split in layout.splits}) > 1
+    return _SUMMARY, [_summary(split, dataset, name_source=several) for split in layout.splits]
 
 
 def _bytes_from(split: SplitLayout, dataset: Dataset) -> str:
@@ -113,10 +124,7 @@ def layout_document(layout: Layout) -> Document:
     """Return the document of `layout`: every shard of every split; a layout file as well."""
     splits = [
         {
-            "name": split.split.name,
-            "num_examples": split.split.num_examples,
-            "num_shards": split.split.num_shards,
-            "num_bytes": split.num_bytes,
+            **size_record(split),
             "shards": [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
             "balance": asdict(split.balance),
             **split_fields(split.split, layout.dataset),
@@ -128,6 +136,16 @@ def layout_document(layout: Layout) -> Document:
         **head("layout", layout.dataset.identity),
         **dataset_fields(layout.dataset, chosen),
         "splits": splits,
+    }
+
+
+def size_record(split: SplitLayout) -> Document:
+    """Return how large a split is."""
+    return {
+        "name": split.split.name,
+        "num_examples": split.split.num_examples,
+        "num_shards": split.split.num_shards,
+        "num_bytes": split.num_bytes,
     }
 
 

@@ -37,6 +37,10 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
         return
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
+    if screen.pictures:
+        from shardctl.rendering.terminal.strips import strip_lines
+
+        yield from strip_lines(simulation, screen)
     yield from order_rows(order, simulation.chunks(), simulation.skip, screen)
 
 

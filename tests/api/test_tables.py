@@ -132,7 +132,7 @@ def test_of_a_long_table_the_first_and_the_last_rows_are_shown() -> None:
 def test_of_a_table_without_end_in_sight_the_first_rows_are_shown() -> None:
     text = shardctl.simulate("imagenet2012", take=-1)._repr_html_()
     assert Table(text).rows[-1] == ["… more rows; to_pandas() has all"]
-    assert len(text) < 20_000
+    assert len(text[text.index("<table>") :]) < 20_000
 
 
 HOSTILE = "<script>alert('x')</script>\x1b[31m&amp;"
@@ -145,7 +145,7 @@ def test_nothing_in_a_table_is_markup() -> None:
         if name in ("plan", "layout", "simulate", "locate", "resume"):
             continue  # without the names of files
         text = answer(dataset)._repr_html_()
-        tags = {"table", "caption", "thead", "tbody", "tr", "th", "td"}
+        tags = {"img", "table", "caption", "thead", "tbody", "tr", "th", "td"}
         assert Table(text).tags <= tags, name
         assert "\x1b" not in text
         if name != "lint":

@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -93,6 +96,42 @@ def test_a_file_whose_ending_promises_another_format_is_refused(
         some.chosen(OutputOptions(format=asked, output=output))
 
 
+@pytest.mark.parametrize(
+    ("asked", "what"), [("png", "bytes"), ("npy", "bytes"), ("html", "a page for browsers")]
+)
+def test_what_a_terminal_cannot_show_is_refused_there(
+    asked: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = formats(asked, "svg")
+    terminal, elsewhere = Screen(width=80, abridged=True), Screen()
+    monkeypatch.setattr(
+        "shardctl.cli.formats.screen",
+        lambda output, *, picture: elsewhere if output == "file" else terminal,
+    )
+    for out in (OutputOptions(), OutputOptions(format=asked), OutputOptions(output="-")):
+        with pytest.raises(UsageError, match=f"^--format {asked} writes {what}: name a file with "):
+            some.chosen(out)
+    assert some.chosen(OutputOptions(output="file")) == asked
+    assert some.chosen(OutputOptions(format="svg")) == "svg"  # which is text
+    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output, *, picture: elsewhere)
+    assert some.chosen(OutputOptions()) == asked  # a pipe
+
+
+@pytest.mark.parametrize(
+    "out",
+    [OutputOptions(format="json"), OutputOptions(output="a.json")],
+)
+def test_pictures_are_refused_in_a_format_without_them(out: OutputOptions) -> None:
+    some = formats("table", "json", "csv", "svg")
+    said = r"^--picture draws in tables, not in json; leave it out, or choose from table, svg"
+    with pytest.raises(UsageError, match=said):
+        some.chosen(out, picture=True)
+    assert some.chosen(out, picture=False) == "json"
+    assert some.chosen(out) == "json"
+    assert some.chosen(OutputOptions(), picture=True) == "table"
+    assert some.chosen(OutputOptions(format="svg"), picture=True) == "svg"  # is pictures already
+
+
 def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
     rendered: list[str] = []
     some = formats("table", "json", "csv", rendered=rendered)
@@ -112,6 +151,11 @@ def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
         (
             ("table", "json", "yaml", "github"),
             "How to write the answer: table for people; json, yaml or github for programs "
+            "[default: table]",
+        ),
+        (
+            ("table", "json", "svg", "png"),
+            "How to write the answer: table for people; json for programs; svg or png as pictures "
             "[default: table]",
         ),
         (("yaml", "json"), "How to write the answer: yaml or json [default: yaml]"),
@@ -134,7 +178,8 @@ def test_every_format_of_a_command_has_a_renderer_and_is_in_its_help(
     page = " ".join(shardctl(command, "-h").stdout.split())
     assert f"[default: {module.FORMATS.names[0]}]" in page
     said = page.partition("How to write the answer: ")[2].partition(" [default: ")[0]
-    said = said.replace(" for people", "").replace(" for programs", "")
+    for use in (" for people", " for programs", " as pictures"):
+        said = said.replace(use, "")
     assert tuple(re.split("; |, | or ", said)) == module.FORMATS.names
 
 
@@ -170,6 +215,10 @@ def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) ->
         assert said if command in ("resume", "snapshot", "index") else not ran.stderr
         if name == "python":
             compile(Path(target).read_text(), target, "exec")
+        if name == "svg":
+            assert ElementTree.parse(target).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+        if name == "png":
+            assert Path(target).read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
         if name in ("json", "yaml"):
             text = Path(target).read_text()
             document = json.loads(text) if name == "json" else yaml.safe_load(text)
@@ -229,7 +278,7 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     piped = shardctl(*words).stdout
     assert "--all" not in piped
     terminal = Screen(width=120, abridged=True)
-    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output: terminal)
+    monkeypatch.setattr("shardctl.cli.formats.screen", lambda output, *, picture: terminal)
     shown = shardctl(*words).stdout
     assert shown.count(" more rows; --all shows them\n") == 1
     whole = shardctl(*words, "--all").stdout
@@ -239,3 +288,37 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     rows = [line.split() for line in piped.splitlines()]
     if not command.startswith("hosts"):  # whose --all shows the other strategies too
         assert len(whole.splitlines()) >= len(rows) > len(kept)
+
+
+def test_without_matplotlib_a_png_is_refused_and_no_file_is_left(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
+        monkeypatch.delitem(sys.modules, name)
+    ran = shardctl("layout", "-d", "mnist", "-o", "shards.png")
+    assert ran.exit_code == 2
+    assert ran.stderr.startswith("error: matplotlib is needed to write PNG files")
+    assert "pip install 'shardctl[png]'" in ran.stderr
+    assert not Path("shards.png").exists()
+    assert shardctl("layout", "-d", "mnist", "-o", "shards.svg").exit_code == 0
+
+
+def test_a_pipe_loads_nothing_that_draws() -> None:
+    """Here `simulate` alone takes something of the pictures: where the visits of its rows end."""
+    program = """
+import subprocess
+import sys
+from shardctl.cli import main
+for line in (
+    "layout", "hosts --hosts 4", "hosts --hosts 4,8", "eval --hosts 4 --batch 8",
+    "simulate --take 3", "quality", "quality --loaders",
+):
+    assert main._run([*line.split(), "-d", "mnist", "-o", "/dev/null"]) == 0
+drawing = ("shardctl.rendering.pictures", "shardctl.rendering.terminal", "shardctl.planning.report")
+print([name for name in sys.modules if name.startswith(drawing)])
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "[]"), ran.stderr

@@ -36,6 +36,12 @@ def examples_of(command: str) -> list[str]:
     return list(examples)
 
 
+@pytest.mark.parametrize("words", PAGES, ids=lambda words: "".join(words) or "all")
+def test_no_option_has_two_defaults(words: tuple[str, ...], shardctl: Shardctl) -> None:
+    page = shardctl(*words, "--help").stdout
+    assert not re.search(r"\[default: [^]]*\]\s+\[default", page)
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 @pytest.mark.parametrize("words", PAGES, ids=lambda words: "".join(words) or "all")
 def test_a_pipe_gets_plain_text_of_its_width(
@@ -123,6 +129,9 @@ def make_dataset(split="train", seed=3):
             shardctl("snapshot", "train", "-d", "imagenet2012", "-o", name)
         shardctl("plan", "train[:10]", "-d", "mnist", "-f", "json", "-o", "before.json")
         shardctl("plan", "train[:20]", "-d", "mnist", "-f", "json", "-o", "after.json")
+    if command == "report":
+        for name, block in (("before.yaml", 2), ("after.yaml", 3)):
+            shardctl("snapshot", "train", "-d", "imagenet2012", "--block", block, "-o", name)
     examples = examples_of(command)
     assert 2 <= len(examples) <= 3
     for example in examples:

@@ -25,6 +25,7 @@ WORDS = {
     "hosts": ["--hosts", "2", "--batch", "2"],
     "eval": ["test", "--hosts", "2", "--batch", "2"],
     "quality": [],
+    "report": ["-f", "json"],
     "lint": ["--hosts", "2", "--batch", "2"],
     "snapshot": [],
     "diff": ["order.yaml"],

@@ -21,6 +21,7 @@ from shardctl.core.arrays import (
     is_constant,
     joined_arrays,
     joined_constants,
+    last_not_above,
     pieces,
     run_of,
     whole_numbers,
@@ -155,3 +156,48 @@ def test_dataclasses_of_arrays_are_equal_where_all_items_are() -> None:
     assert one != "a"
     with pytest.raises(TypeError, match="unhashable"):
         hash(one)
+
+
+def test_the_last_not_above_is_found_however_numbers_are_spaced() -> None:
+    generator = np.random.default_rng(0)
+    evenly = np.arange(3000) * 1_281_167 // 1024
+    spaced = {
+        "even": np.arange(5000) * 7,
+        "off by one": evenly,
+        "far from nothing": evenly - 2**62,
+        "as far apart as can be": np.linspace(-(2.0**62), 2.0**62, 3000).astype(np.int64),
+        "random": np.sort(generator.integers(0, 10**12, 3000)),
+        "many alike": np.sort(generator.integers(0, 40, 3000)),
+        "all alike": np.full(3000, 5),
+        "one far off": np.append(np.arange(3000), 10**15),
+        "even but for the end": np.append(np.arange(3000) * 9, 26_992),
+        "few": np.array([0, 10, 10, 25]),
+        "one": np.array([3]),
+    }
+    for name, ascending in spaced.items():
+        low, high = int(ascending[0]) - 3, int(ascending[-1]) + 3
+        for values in (
+            generator.integers(low, high, 4000),
+            generator.integers(low, high, (3, 2000)),
+            np.concatenate([ascending, ascending - 1, ascending + 1]),
+            generator.integers(low, high, 5),
+        ):
+            expected = np.searchsorted(ascending, values, side="right") - 1
+            assert np.array_equal(last_not_above(ascending, values), expected), name
+
+
+def test_the_last_not_above_values_far_beyond_the_others() -> None:
+    ascending = np.arange(3000) // 3000 + np.arange(3000) // 1500
+    values = np.tile([-(2**63), -1, 0, 1, 2**63 - 1], 1000)
+    assert last_not_above(ascending, values).tolist() == [-1, -1, 1499, 2999, 2999] * 1000
+
+
+def test_the_last_not_above_is_that_of_counting() -> None:
+    ascending = np.arange(2000) * 3 + np.arange(2000) // 700
+    values = np.arange(-5, 6100)
+    expected, at = [], -1
+    for value in values.tolist():
+        while at < 1999 and ascending[at + 1] <= value:
+            at += 1
+        expected.append(at)
+    assert last_not_above(ascending, values).tolist() == expected

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+import shardctl
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetHead
-from shardctl.files.head import head, identity_head, read_head, read_identity
+from shardctl.files.head import head, identity_head, own_version, read_head, read_identity
 from shardctl.readers.several_folders import merge_datasets
 from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import error_line
@@ -134,3 +135,7 @@ def test_a_split_that_is_there_twice_is_refused() -> None:
     written = identity_head("resume", TOY.identity, format_version=1)
     written["splits"] *= 2
     assert error_line(lambda: read_identity(written)) == "split 'train' is there twice"
+
+
+def test_the_version_of_what_writes_is_that_of_the_package() -> None:
+    assert own_version() == shardctl.__version__

@@ -70,6 +70,7 @@ def test_a_table_shows_what_was_written_where_it_comes_to_something_else() -> No
         (Origin(source="file", file="/p/shardctl.yaml", line=2), "../shardctl.yaml line 2"),
         (Origin(source="file", file="/p/shardctl.yaml"), "../shardctl.yaml"),
         (Origin(source="folder"), "this folder"),
+        (Origin(source="argument", by="buffer"), "argument buffer="),
         (Origin(source="implied", by="read.shuffle_seed"), "follows from read.shuffle_seed"),
         (Origin(source="implied"), "follows from the others"),
         (Origin(by="TFDS"), "default (TFDS's)"),

@@ -3,7 +3,7 @@
 
 from dataclasses import astuple
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -167,7 +167,7 @@ def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -
             "one kind are compared"
         )
     plans = diff_plans(first, second, labels=labels)
-    for_github = {"file": file} if out.format == "github" else {}
+    for_github: dict[str, Any] = {"file": file} if out.format == "github" else {}
     _PLANS.write(out, plans, every_row=every_row, **for_github)
     return plans.equal
 

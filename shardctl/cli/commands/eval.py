@@ -6,14 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import SharingOptions
 from shardctl.cli.options.shared import DatasetOptions, number_option
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
-FORMATS = Formats(renderers=verb_formats("rendering.eval", "eval"))
+FORMATS = Formats(renderers=verb_formats("rendering.eval", "eval", pictures=True))
 
 
 # A command is named like its module; nothing here needs the built-in of that name.
@@ -54,6 +54,7 @@ def eval(
         ),
     ] = False,
     every_row: AllOption = False,
+    picture: PictureOption = None,
 ) -> None:
     """Say whether an evaluation sees every example, in one shape, and ends on every host.
 
@@ -64,6 +65,8 @@ def eval(
     Examples:
       # Would 8 hosts of 8 devices see all of the test split, and end?
       shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist
+      # The steps of every host as a picture, to paste in a pull request
+      shardctl eval test --hosts 8 --devices 8 --batch 64 -d mnist -o steps.svg
       # In CI: fail if they would hang or lose examples
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
@@ -88,7 +91,7 @@ def eval(
         settings=reading.settings(project),
     )
     warn(evaluation.warnings)
-    FORMATS.write(out, evaluation, every_row=every_row)
+    FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
     if check:
         found = problems(evaluation)
         for problem in found:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, whole_number
@@ -13,8 +13,8 @@ from shardctl.cli.output import say, warn
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
-FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts"))
-_SWEEP = Formats(renderers=verb_formats("rendering.hosts.sweep", "sweep"))
+FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts", pictures=True))
+_SWEEP = Formats(renderers=verb_formats("rendering.hosts.sweep", "sweep", pictures=True))
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 
@@ -85,19 +85,20 @@ def hosts(
         bool,
         typer.Option("--all", help="Show every host on a terminal too, and under each strategy."),
     ] = False,
+    picture: PictureOption = None,
 ) -> None:
     """Compare what each host reads under even splits, file sharding and ds.shard.
 
     A file is read from its start, so what a host skips in it counts as read. Batches are those of
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
     the file shuffle matter here; --host-by names the strategy that --check judges. With --loader
-    there is one, the way in which that library shares.
+    there is one, the way in which that library shares. Bars show who is late and who is idle.
 
     Examples:
       # What 64 hosts read, in three ways to share
       shardctl hosts train --hosts 64 --batch 256 -d imagenet2012
-      # A line for each number of hosts
-      shardctl hosts --hosts 8,16,32 -d imagenet2012
+      # Numbers of hosts side by side, as a picture
+      shardctl hosts --hosts 1-64 -d imagenet2012 -o hosts.svg
       # In CI: fail where file sharding leaves hosts idle
       shardctl hosts --hosts 16 --host-by files --check -d imagenet2012
     """
@@ -120,9 +121,9 @@ def hosts(
     warn(not_listed(files))
     warn(plan.warnings)
     if isinstance(num_hosts, int):
-        FORMATS.write(out, plan, every_row=every_row, every_strategy=every_row)
+        FORMATS.write(out, plan, every_row=every_row, picture=picture, every_strategy=every_row)
     else:
-        _SWEEP.write(out, plan)
+        _SWEEP.write(out, plan, picture=picture)
     if check:
         bound = MAX_AMPLIFICATION if max_amplification is None else max_amplification
         found = [

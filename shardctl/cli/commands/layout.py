@@ -6,12 +6,12 @@ from typing import Annotated
 import typer
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
 
-FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout"))
+FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout", pictures=True))
 
 
 def layout(
@@ -26,6 +26,7 @@ def layout(
         ),
     ] = None,
     every_row: AllOption = False,
+    picture: PictureOption = None,
 ) -> None:
     """Show the shards of each split: how many examples and bytes, which ids, how even.
 
@@ -38,6 +39,8 @@ def layout(
       shardctl layout train -d imagenet2012
       # A layout file, which -d takes where the dataset itself is not
       shardctl layout -d mnist -o layout.yaml
+      # The largest, empty and missing shards, as a picture
+      shardctl layout train -d imagenet2012 -o layout.svg
     """
     from shardctl.planning.layout import layout as lay_out
     from shardctl.readers.files_on_disk import check_files, not_listed, with_disk_bytes
@@ -50,4 +53,4 @@ def layout(
     problems = [problem.text for problem in files.problems if problem.split in names]
     warn(not_listed(files))
     warn(first_few(problems))
-    FORMATS.write(out, shown, every_row=every_row)
+    FORMATS.write(out, shown, every_row=every_row, picture=picture)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
     from shardctl.readers.project_file import Project
 
-FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality"))
-_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders"))
+FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality", pictures=True))
+_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders", pictures=True))
 
 
 def _score(text: Any) -> float:
@@ -112,6 +112,7 @@ def quality(
             help="Compare all loaders on this dataset: how each mixes, ends and goes on.",
         ),
     ] = False,
+    picture: PictureOption = None,
 ) -> None:
     """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
 
@@ -121,6 +122,10 @@ def quality(
     Each metric is beside what a uniform permutation shows, with its spread; then come the parts
     of the epoch, the next epoch, the hosts, and what other settings would do. Without --batch,
     batches of 256 are meant. Seeds that are not given get stand-ins.
+
+    A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
+    of storage, an even grey a uniform permutation) and the score over the epoch; -o quality.svg
+    draws these and what other settings would score.
 
     Examples:
       # How much shuffling are shuffled files and a buffer?
@@ -142,7 +147,7 @@ def quality(
         asked = {"--target": target, "--memory": memory, "--classes": num_classes}
         asked |= {"--min-score": min_score, "--example-bytes": example_bytes}
         asked |= {"--sorted-by-shard": sorted_by_shard or None}
-        _compare_loaders(source, project, spec, settings, out, asked)
+        _compare_loaders(source, project, spec, settings, out, asked, picture=picture)
         return
     from shardctl.planning.quality.minimum import shortfall
     from shardctl.planning.quality.quality import quality as measured_quality
@@ -160,7 +165,7 @@ def quality(
         example_bytes=example_bytes,
     )
     warn(plan.warnings)
-    FORMATS.write(out, plan)
+    FORMATS.write(out, plan, picture=picture)
     lacking = None if min_score is None else shortfall(plan, min_score)
     if lacking is not None:
         say(f"check: {as_options(lacking)}")
@@ -174,6 +179,8 @@ def _compare_loaders(
     settings: "ReadSettings",
     out: OutputOptions,
     asked: Mapping[str, object],
+    *,
+    picture: bool | None,
 ) -> None:
     from shardctl.planning.quality.loaders.compare import compare_loaders
 
@@ -182,4 +189,4 @@ def _compare_loaders(
             raise UsageError(f"{option} is about one order; leave out --loaders, or {option}")
     plan = compare_loaders(chosen_dataset(source, project, settings=settings), spec, settings)
     warn(plan.warnings)
-    _OF_LOADERS.write(out, plan)
+    _OF_LOADERS.write(out, plan, picture=picture)

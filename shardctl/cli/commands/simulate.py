@@ -1,16 +1,23 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl simulate`: the order in which examples are read."""
 
-import sys
 from typing import Annotated, Any
 
-from shardctl.cli.formats import Formats, OutputOptions, as_code, as_csv, as_table, as_text
+from shardctl.cli.formats import (
+    Formats,
+    OutputOptions,
+    PictureOption,
+    as_code,
+    as_csv,
+    as_table,
+    as_text,
+    picture_formats,
+)
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
 from shardctl.cli.output import Chunk, exact_lines, warn, write
 from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
 
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
@@ -25,6 +32,7 @@ FORMATS = Formats(
         "jsonl": as_text("rendering.simulate:json_lines"),
         "npy": as_text("rendering.simulate:array_file"),
         "python": as_code("rendering.python.pipeline:simulate_python"),
+        **picture_formats(),
     }
 )
 
@@ -38,13 +46,14 @@ def simulate(
         Any, number_option("--skip", "Begin after N examples of the whole order.", minimum=0)
     ] = 0,
     take: Annotated[Any, number_option("--take", "Show N examples, -1 for all.", minimum=-1)] = 20,
+    picture: PictureOption = None,
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 
 
     Examples:
-      # The ids that TFDS reads first
-      shardctl simulate -d imagenet2012
+      # The ids that TFDS reads first, and which slot reads which shard, drawn as strips
+      shardctl simulate --take 64 --picture -d imagenet2012
       # The whole order behind a shuffle buffer, as an array
       shardctl simulate --buffer 10000 --buffer-seed 1 --take -1 -d mnist -o order.npy
       # The tfds_ids of the second batch of host 0 of 4
@@ -54,8 +63,6 @@ def simulate(
     from shardctl.planning.simulate import simulate as simulate_order
 
     to_file = out.output not in (None, "-")
-    if out.format == "npy" and not to_file and sys.stdout is not None and sys.stdout.isatty():
-        raise UsageError("--format npy writes bytes: name a file with --output FILE")
     project = project_here(source, reading)
     settings = reading.settings(project)
     simulation = simulate_order(
@@ -66,7 +73,8 @@ def simulate(
         take=None if take == -1 else take,
     )
     warn(simulation.warnings)
-    chunks = FORMATS.render(out, simulation)
+    # The table shows blocks by itself: a picture is for those who ask for it.
+    chunks = FORMATS.render(out, simulation, picture=picture is True)
     if not to_file and out.format in _LINES:
         chunks = exact_lines(chunks)
     num_bytes = None

@@ -1,9 +1,9 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
-"""The options of `lint` alone, and how they combine with `lint:` in shardctl.yaml."""
+"""The options that lint looks at, and how they combine with `lint:` in shardctl.yaml."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -40,8 +40,10 @@ def _known_severities(incomplete: str) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LintOptions:
+class UsageOptions:
     """What a project does besides its order, and which rules count; None where not given."""
+
+    NOT_TAKEN: ClassVar[tuple[str, ...]] = ("specs", "fail_on")  # of the file, see `taken`
 
     evaluated: Annotated[
         list[str] | None,
@@ -93,17 +95,6 @@ class LintOptions:
         list[str] | None,
         _codes("--ignore", "Not these; the longer beginning decides; repeatable."),
     ] = None
-    fail_on: Annotated[
-        Any,
-        typer.Option(
-            "--fail-on",
-            metavar="SEVERITY",
-            parser=_severity,
-            help="The least that makes lint exit with 1: error, warning or notice "
-            "[default: notice, which is any finding].",
-            autocompletion=_known_severities,
-        ),
-    ] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
         """Return what is given here, over `lint:` of the project, each by its name there.
@@ -111,9 +102,9 @@ class LintOptions:
         Raises:
             UsageError: a value of another kind, or a name that lint does not know.
         """
-        from shardctl.cli.options.config_faults import located
         from shardctl.planning.lint.config_section import lint_arguments
         from shardctl.planning.lint.lint import chosen_rules
+        from shardctl.rendering.text.config_faults import located
 
         try:
             stated = lint_arguments(project.lint)
@@ -131,7 +122,8 @@ class LintOptions:
         """Yield what is left to `lint:` of a project, in words; see `project_here`."""
         given = {*self.given(), *(("specs",) if self.evaluated else ())}
         for key, value in project.lint.items():
-            if key.replace("-", "_") not in given and value is not None:
+            name = key.replace("-", "_")
+            if name not in given and name not in self.NOT_TAKEN and value is not None:
                 yield setting_in_words(f"lint {key}", value)
 
     def given(self) -> dict[str, Any]:
@@ -149,9 +141,32 @@ class LintOptions:
             "open_files": self.open_files,
             "select": self.select and [c for text in self.select for c in comma_separated(text)],
             "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
-            "fail_on": self.fail_on,
         }
         return {name: value for name, value in given.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LintOptions(UsageOptions):
+    """The same, and which findings make lint exit with 1."""
+
+    NOT_TAKEN: ClassVar[tuple[str, ...]] = ()
+
+    fail_on: Annotated[
+        Any,
+        typer.Option(
+            "--fail-on",
+            metavar="SEVERITY",
+            parser=_severity,
+            help="The least that makes lint exit with 1: error, warning or notice "
+            "[default: notice, which is any finding].",
+            autocompletion=_known_severities,
+        ),
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return what is given here, each by its name under `lint:`."""
+        given = super().given()
+        return given if self.fail_on is None else {**given, "fail_on": self.fail_on}
 
 
 def _seeds(text: str) -> tuple[int, ...]:

@@ -2,9 +2,8 @@
 """The options of every command that has an order, and how they go together with shardctl.yaml."""
 
 import contextlib
-import os
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -17,13 +16,11 @@ from shardctl.cli.panels import HOSTS, LOADER, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, StageList, Switch, WholeNumber
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
-from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.core.stages.stages import Pipeline, Read
     from shardctl.readers.project_file import Project
 
 Error = TypeVar("Error", bound=ShardctlError)
@@ -115,6 +112,7 @@ class OrderOptions:
         self, project: "Project", fallback: Mapping[str, Any] | None = None
     ) -> "ResolvedSettings":
         """Return the settings in force, see `settings`, and who set them."""
+        from shardctl.api.settings_file import stated_settings
         from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
 
@@ -128,9 +126,9 @@ class OrderOptions:
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
             raise UsageError("--no-shuffle-files and --shuffle-seed contradict each other")
         try:
-            chosen = _stated(project)
+            chosen = stated_settings(project)
         except UsageError as error:
-            from shardctl.cli.options.config_faults import located
+            from shardctl.rendering.text.config_faults import located
 
             raise located(error, project, "read") from None
         try:
@@ -151,7 +149,7 @@ class OrderOptions:
         """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
         if self._project is None or not named_arguments(error):
             return error
-        from shardctl.cli.options.config_faults import located
+        from shardctl.rendering.text.config_faults import located
 
         return located(error, self._project, "read", self.given())
 
@@ -236,62 +234,12 @@ def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
         arguments.pop("cpus", None)
 
 
-def _stated(project: "Project") -> dict[str, Any]:
-    """Return the settings under `read:` of a project."""
-    from shardctl.core.settings.arguments import settings_from_document
-    from shardctl.core.settings.names import main_names
-
-    read = main_names(project.read)
-    if project.path is not None and isinstance(read.get("file_order"), str):
-        # The name of a list, as the option has it.
-        read["file_order"] = list(_listed_files(project.path.parent / str(read["file_order"])))
-    stated = settings_from_document(read)
-    if project.path is not None and "stages" in stated:
-        stated["stages"] = _from_here(stated["stages"], project.path.parent)
-    return stated
-
-
-def _from_here(stages: "Pipeline", folder: Path) -> "Pipeline":
-    """Return stages of a file in a folder whose paths lead from the working folder."""
-    from shardctl.core.stages.changed import with_changed
-    from shardctl.files.file_text import working_folder
-    from shardctl.files.stores.stores import is_remote
-    from shardctl.readers.reference import is_fixed, ref_from
-
-    here = working_folder()
-    if folder == here:
-        return stages
-
-    def read(read: "Read") -> "Read":
-        if read.data is None:
-            return read
-        return replace(read, data=ref_from(read.data, cwd=folder, folder=here))
-
-    def kept(path: str) -> str:
-        return path if is_fixed(path) or is_remote(path) else os.path.relpath(folder / path, here)
-
-    return with_changed(stages, read=read, kept=kept)
-
-
 def _file_order(name: str) -> tuple[str, ...]:
     """Return the names in the list that the option names, `-` for stdin."""
+    from shardctl.api.settings_file import listed_files
+
     if name != "-":
-        return _listed_files(Path(name))
+        return listed_files(Path(name))
     from shardctl.cli.options.dataset import text_on_stdin
 
-    return _listed_files(Path("stdin"), text_on_stdin())
-
-
-def _listed_files(path: Path, data: bytes | None = None) -> tuple[str, ...]:
-    """Return the names in a list of files: one a line, blank lines and `#` comments left out.
-
-    `data` is what it holds, where it is not a file.
-    """
-    from shardctl.files.file_text import decode, read_file
-
-    text = decode(read_file(path) if data is None else data, source=str(path))
-    lines = (line.strip() for line in text.splitlines())
-    names = tuple(line for line in lines if line and not line.startswith("#"))
-    if not names:
-        raise UsageError(f"the file order {quoted(path)} names no files")
-    return names
+    return listed_files(Path("stdin"), text_on_stdin())

@@ -210,7 +210,8 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
     """Return `command` with each parameter that is an option group replaced by its options.
 
     Every command takes `--color` besides.
-    A format that the command does not have is refused before it begins.
+    A format that the command does not have, or that has no place there, is refused before it
+    begins.
     """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -239,7 +240,8 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})
             if group is OutputOptions:
-                values[name] = replace(values[name], format=formats.chosen(values[name]))
+                chosen = formats.chosen(values[name], picture=values.get("picture"))
+                values[name] = replace(values[name], format=chosen)
         try:
             with ProgressBars() as bars, watched_by(bars.show):
                 command(**values)

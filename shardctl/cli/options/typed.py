@@ -39,4 +39,4 @@ def _given(ctx: Any, leaving_out: Collection[str]) -> Iterator[list[str]]:
             yield [names[0] if value else parameter.secondary_opts[0]]
             continue
         for one in value if parameter.multiple else [value]:
-            yield [names[0], str(one)]
+            yield [names[0], *(map(str, one) if parameter.nargs > 1 else [str(one)])]

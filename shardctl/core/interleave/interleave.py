@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +17,7 @@ from shardctl.core.interleave.continuation import (
     state_at,
 )
 from shardctl.core.interleave.read import read
-from shardctl.core.interleave.schedule import build_schedule
+from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 
 __all__ = ["Interleave", "InterleaveState"]
@@ -45,7 +47,7 @@ class Interleave:
         kept = _int64s("lengths", lengths)
         if kept.flags.writeable:  # whoever holds it could change what the schedule keeps
             kept = kept.copy()
-        self._schedule = build_schedule(kept, cycle_length, block_length)
+        self._schedule = _schedule(kept, cycle_length, block_length)
 
     def __repr__(self) -> str:
         return f"<Interleave of {self.num_examples} examples in {self.num_shards} shards>"
@@ -164,6 +166,30 @@ class Interleave:
     def _check(name: str, values: Int64s, stop: int) -> None:
         if (wrong := values[(values < 0) | (values >= stop)]).size:
             raise UsageError(f"{name} {wrong[0]}: there are {stop}, counted from 0")
+
+
+_LATEST: deque[ref[Schedule]] = deque(maxlen=4)
+_MANY = 1 << 12  # shards from which on it is worth a look whether there is one already
+
+
+def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule:
+    """Return the schedule, one that is still in use where it is the same.
+
+    What differs in its buffer alone reads alike.
+    """
+    if len(lengths) < _MANY:
+        return build_schedule(lengths, cycle_length, block_length)
+    for known in tuple(_LATEST):
+        made = known()
+        if (
+            made is not None
+            and (made.cycle_length, made.block_length) == (cycle_length, block_length)
+            and np.array_equal(made.lengths, lengths)
+        ):
+            return made
+    made = build_schedule(lengths, cycle_length, block_length)
+    _LATEST.append(ref(made))
+    return made
 
 
 def _int64s(name: str, values: npt.ArrayLike) -> Int64s:

@@ -9,7 +9,7 @@ from heapq import heapreplace
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s, exact_sum, pieces
+from shardctl.core.arrays import Int64s, exact_sum, is_ascending, last_not_above, pieces
 from shardctl.core.interleave.rounds import Rounds
 from shardctl.errors import UsageError
 
@@ -108,7 +108,7 @@ class Schedule:
         stride = self.opening[-1] // self.cycle_length + 1
         first_keys = slots * stride
         keys = first_keys + np.minimum(rounds, stride - 1)
-        places = self.by_slot_key.searchsorted(keys, side="right") - 1
+        places = last_not_above(self.by_slot_key, keys)
         return self.by_slot[places], self.by_slot_key[places] - first_keys
 
 
@@ -224,10 +224,14 @@ def _last_visits(
     for piece in pieces(num_shards):
         first_round, slot = np.divmod(opening[piece], cycle_length)
         visits[piece] = rounds.ordinals(first_round + lengths[piece] // block_length, slot)
-    shards = np.argsort(visits)
     last_visit = np.empty(num_shards + 1, np.int64)
     last_visit[0] = -1
-    np.take(visits, shards, out=last_visit[1:], mode="clip")  # another mode has a copy made
+    if is_ascending(visits):  # as those of files that are alike
+        shards = np.arange(num_shards)
+        last_visit[1:] = visits
+    else:
+        shards = np.argsort(visits)
+        np.take(visits, shards, out=last_visit[1:], mode="clip")  # another mode has a copy made
     del visits
     position_after = np.zeros(num_shards + 1, np.int64)
     for piece in pieces(num_shards):

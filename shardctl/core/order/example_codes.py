@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.arrays import Int64s, distinct, last_not_above
 from shardctl.core.dataset.dataset import Dataset, shard_named
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.tfds_names import TfdsNames
@@ -88,7 +88,7 @@ class ExampleCodes:
             here = np.flatnonzero(split == which)
             offsets = self.dataset.splits[which].offsets64()
             # "right": empty shards begin where the next one does, and the last of them has the id.
-            shard[here] = np.searchsorted(offsets, example_id[here], side="right") - 1
+            shard[here] = last_not_above(offsets, example_id[here])
             index[here] = example_id[here] - offsets[shard[here]]
         return split, shard, index
 

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.arrays import Int64s, Int64sLike, last_not_above
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.instructions.split_range import SplitRange
@@ -262,7 +262,7 @@ class LoaderOrder(Order):
 
     def codes_of(self, indices: Int64s) -> Int64s:
         """Return the codes of examples that a loader names by their index, int64[q]."""
-        rows = np.searchsorted(self._starts, indices, side="right") - 1
+        rows = last_not_above(self._starts, indices)
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
@@ -413,7 +414,10 @@ class Order:
         count = len(self.reads)
         if not self.settings.shuffles_files or count < 2:
             return None
-        return shuffle_permutation(count, count, self.seeds.of_files(epoch))
+        seeds = self.seeds.of_files(epoch)
+        if count > _MANY_FILES:
+            return shuffle_permutation(count, count, seeds)
+        return _opening_of_files(count, seeds)
 
     def _checked(self, positions: Int64sLike) -> Int64s:
         wanted = np.asarray(positions)
@@ -435,6 +439,14 @@ class Order:
 
     def __repr__(self) -> str:
         return in_short(self, self.dataset.title, counted(self.num_examples, "example"))
+
+
+@lru_cache(maxsize=2)
+def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
+    """Return a shuffle of files, that of the latest orders if these shuffled alike."""
+    rows = shuffle_permutation(count, count, seeds)
+    rows.setflags(write=False)  # several orders have it
+    return rows
 
 
 def endless_reading(

@@ -11,7 +11,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.planning.eval.cures import Cure, cures
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.evaluation import Evaluation, Hang
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.planning.hosts.loaders import call_of_hosts
 
@@ -28,11 +28,7 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         return
     hang = evaluation.hang(remainder)
     if hang is not None:
-        yield (
-            f"hangs at step {hang.step:,}, counted from 0: "
-            f"{_hosts(hang.first_waiting, hang.waiting)} there for {_others(hang.finished)} done "
-            f"after {_steps(hang.step)}"
-        )
+        yield hang_sentence(hang)
     if evaluation.num_lost:
         share = evaluation.num_lost / evaluation.total
         verb = "is" if evaluation.num_lost == 1 else "are"
@@ -133,6 +129,14 @@ def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
             shapes,
             int(evaluation.padding.sum()),
         )
+
+
+def hang_sentence(hang: Hang) -> str:
+    """Return at which step a collective hangs, who waits in it, and for whom."""
+    return (
+        f"hangs at step {hang.step:,}, counted from 0: {_hosts(hang.first_waiting, hang.waiting)} "
+        f"there for {_others(hang.finished)} done after {_steps(hang.step)}"
+    )
 
 
 def _hosts(first: int, count: int) -> str:

@@ -20,7 +20,7 @@ from shardctl.planning.hosts.strategy import refusal
 from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import resolved_spec
 
-_EVAL_SPLITS = ("test", "validation")
+EVAL_SPLITS = ("test", "validation")
 _MAX_BATCH = 2**31 - 1
 
 
@@ -99,6 +99,7 @@ def evaluate(
         resolved=resolved,
         num_examples=num_examples,
         warnings=(*resolved.warnings, *([refused] if refused else []), *_left_out(settings)),
+        refusal=refused,
     )
 
 
@@ -115,4 +116,4 @@ def _left_out(settings: ReadSettings) -> tuple[str, ...]:
 
 def _default(dataset: Dataset) -> str:
     names = {split.name for split in dataset.splits}
-    return next((name for name in _EVAL_SPLITS if name in names), None) or default_spec(dataset)
+    return next((name for name in EVAL_SPLITS if name in names), None) or default_spec(dataset)

@@ -45,6 +45,7 @@ class Evaluation(EqualByItems, Tabular):
     `remainder` says what is done with the examples that fill no batch: "ragged" hands them out in a
     smaller one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone
     until every host has made as many as the one with the most ("infinite padding").
+    `refusal` says why TFDS does not read this way on every host, None where it does.
     """
 
     dataset: Dataset
@@ -57,6 +58,7 @@ class Evaluation(EqualByItems, Tabular):
     resolved: Resolved
     num_examples: Int64s
     warnings: tuple[str, ...] = ()
+    refusal: str | None = None
 
     @property
     def num_hosts(self) -> int:

@@ -17,6 +17,8 @@ from shardctl.planning.hosts.stages import steps_of
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
 
+OUTSTANDING = 1.0005  # times the mean: from what rounds to 0.1% over it a straggler is named
+
 
 @dataclass(frozen=True, kw_only=True)
 class Load:

@@ -30,6 +30,7 @@ from shardctl.planning.quality.what_if import Question
 
 _MAX_HOSTS = 8
 _NUM_WINDOWS = 64
+_TIMES_LONGER = 8  # than an epoch a table of all codes may be
 _LONGEST_BATCH = 4096  # examples of a batch of each host that are compared
 
 
@@ -110,7 +111,8 @@ def _centred(ranks: Int64s, sample: OrderSample) -> Floats:
 
 
 def _correlation(first: Floats, second: Floats) -> float:
-    return float((first * second).mean())
+    # Of stretches the mean and the spread are those of the whole, so their product may pass 1.
+    return max(-1.0, min(1.0, float((first * second).mean())))
 
 
 def _same_order(
@@ -140,11 +142,19 @@ def _neighbours_kept(
 
 
 def _places(codes: Int64s, others: Int64s) -> Int64s:
-    """Return where each of `codes` is among `others`, int64[n], -1 where it is not."""
-    by_code = np.argsort(others, kind="stable")
-    found = np.minimum(np.searchsorted(others, codes, sorter=by_code), len(others) - 1)
-    places = by_code[found]
-    return np.where(others[places] == codes, places, -1)
+    """Return where each of `codes` is first among `others`, int64[n], -1 where it is not."""
+    least = min(int(codes.min()), int(others.min()))
+    span = max(int(codes.max()), int(others.max())) - least + 1
+    if span > _TIMES_LONGER * len(others):
+        by_code = np.argsort(others, kind="stable")
+        found = np.minimum(np.searchsorted(others, codes, sorter=by_code), len(others) - 1)
+        found = by_code[found]
+        return np.where(others[found] == codes, found, -1)
+    # A table of all codes: millions in no order, each found by halving, take a second.
+    places = np.full(span, -1)
+    # Of an example that comes twice the last one that is written stays, which is its first place.
+    places[others[::-1] - least] = np.arange(len(others))[::-1]
+    return places[codes - least]
 
 
 def _read_at(order: Order, epoch: int, codes: Int64s) -> Int64s:

@@ -38,7 +38,13 @@ from shardctl.planning.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.planning.quality.parts import Part, by_position
-from shardctl.planning.quality.sample import OrderSample, epoch_length, sample_epoch
+from shardctl.planning.quality.sample import (
+    KeptSample,
+    OrderSample,
+    Sampled,
+    epoch_length,
+    sample_epoch,
+)
 from shardctl.planning.quality.score import Metric, Score, score_of
 from shardctl.planning.quality.verdict import (
     Verdict,
@@ -59,16 +65,6 @@ _NUM_IN_BUFFER_WINDOWS = 1 << 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled:
-    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
-
-    num_examples: int
-    num_stretches: int
-    stretch: int
-    buffer_drawn: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class Quality(Tabular):
     """The quality of an order, measured over one epoch of one host.
 
@@ -79,7 +75,7 @@ class Quality(Tabular):
     question: what was measured, for what it would be under other settings.
     element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
         that is not known, or there is no buffer. memory: what an amount of memory buys.
-    sampled: None where every position is measured.
+    sampled: None where every position is measured. kept: what was measured, in little memory.
     """
 
     spec: str
@@ -102,7 +98,13 @@ class Quality(Tabular):
     memory: MemoryBudget | None
     sampled: Sampled | None
     question: Question = field(repr=False, compare=False)
+    kept: KeptSample = field(repr=False, compare=False)
     warnings: tuple[str, ...] = ()
+
+    @property
+    def sample(self) -> OrderSample:
+        """What was measured, of which pictures are made; made anew of what is kept of it."""
+        return self.kept.of(self.order)
 
     @property
     def weakest(self) -> Metric:
@@ -170,7 +172,35 @@ def quality(
     settings, assumed = _with_stand_ins(settings)
     if settings.loader != "tfds":
         settings, assumed = _with_seed_of_loader(dataset, spec, settings)
-    planned = plan_order(dataset, spec, settings)
+    return quality_of(
+        plan_order(dataset, spec, settings),
+        assumed,
+        num_classes=num_classes,
+        target=target,
+        what_if=what_if,
+        memory=memory,
+        example_bytes=example_bytes,
+    )
+
+
+def quality_of(
+    planned: PlannedOrder,
+    assumed: Mapping[str, Any] | None = None,
+    *,
+    num_classes: int | None = None,
+    target: float | None = None,
+    what_if: bool = True,
+    memory: int | str | None = None,
+    example_bytes: int | str | None = None,
+) -> Quality:
+    """Return how well an order that is planned is shuffled; the rest is as of `quality`.
+
+    assumed: settings of it that are stand-ins, None where it has none.
+
+    Raises:
+        UsageError: as for `quality`.
+    """
+    assumed = assumed or {}
     order = planned.order
     num_examples = epoch_length(order)
     _check(planned.spec, num_examples, num_classes, target)
@@ -185,6 +215,7 @@ def quality(
         num_classes=num_classes,
         element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
         resolved=planned.resolved,
+        asked=order,
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
@@ -211,15 +242,9 @@ def quality(
         element_size=question.element_size,
         buffer_bytes=None if held is None else question.buffer_bytes(held),
         memory=None if budget is None else memory_budget(question, budget),
-        sampled=None
-        if sample.complete
-        else Sampled(
-            num_examples=sample.num_measured,
-            num_stretches=len(sample.starts),
-            stretch=sample.length,
-            buffer_drawn=sample.buffer_drawn,
-        ),
+        sampled=sample.sampled,
         question=question,
+        kept=sample.kept,
         warnings=(*_warnings(planned), *_notes(assumed, order)),
     )
 

@@ -21,6 +21,16 @@ _LEAST_STRETCHES = 16
 NUM_MEASURED = 256 * _STRETCH
 
 
+@dataclass(frozen=True, kw_only=True)
+class Sampled:
+    """What of a large epoch is measured: stretches; `buffer_drawn` as in `OrderSample`."""
+
+    num_examples: int
+    num_stretches: int
+    stretch: int
+    buffer_drawn: bool
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class OrderSample:
     """Stretches of consecutive positions: the ranks in storage and the shards of what is there.
@@ -56,6 +66,18 @@ class OrderSample:
         return len(self.ranks) == 1
 
     @property
+    def sampled(self) -> Sampled | None:
+        """What is measured, None where it is every position."""
+        if self.complete:
+            return None
+        return Sampled(
+            num_examples=self.num_measured,
+            num_stretches=len(self.starts),
+            stretch=self.length,
+            buffer_drawn=self.buffer_drawn,
+        )
+
+    @property
     def measured_part(self) -> float:
         """Measured positions over all, at most 1."""
         return min(1.0, self.num_measured / self.num_positions)
@@ -79,6 +101,14 @@ class OrderSample:
         begin, end = (round(len(self.starts) * edge) for edge in (first, last))
         return self._cut(slice(begin, end), slice(None), self.starts[begin:end])
 
+    @property
+    def kept(self) -> KeptSample:
+        """The same in little memory, to be measured anew."""
+        narrow = np.min_scalar_type(int(self.codes.max(initial=0)))
+        return KeptSample(
+            starts=self.starts, codes=self.codes.astype(narrow), num_positions=self.num_positions
+        )
+
     def _cut(self, rows: slice, columns: slice, starts: Int64s) -> OrderSample:
         return OrderSample(
             starts=starts,
@@ -90,6 +120,26 @@ class OrderSample:
             shard_sizes=self.shard_sizes,
             buffer_drawn=self.buffer_drawn,
         )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KeptSample:
+    """What a sample is made of: the codes (integers[k, length]) of an epoch from `starts` on.
+
+    They take a sixth of its memory: of two million examples 8 MB.
+    """
+
+    starts: Int64s
+    codes: NDArray[np.unsignedinteger]
+    num_positions: int
+
+    def of(self, order: Order) -> OrderSample:
+        """Return the sample of an order that hands these out."""
+        codes = self.codes.astype(np.int64)
+        storage = StorageOrder([order.reads_of_epoch], order.codes)
+        if len(codes) == 1:
+            return _whole(codes[0], storage)
+        return _stretches(order, self.starts, codes, self.num_positions, storage)
 
 
 def sample_of(ranks: Int64s, shards: Int64s, codes: Int64s | None = None) -> OrderSample:
@@ -132,7 +182,9 @@ def sample_epoch(
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:
-        return _whole(order, epoch, num_positions, storage)
+        begin = epoch * order.epoch_size
+        codes = order.read(begin, min(begin + num_positions, order.num_examples))
+        return _whole(codes, storage)
     # A part of the epoch for each stretch, and the whole windows at which it may begin there: the
     # last one leaves room for the stretch and the neighbour of its last example.
     edges = np.arange(num_stretches + 1) * (num_positions / num_stretches)
@@ -140,6 +192,12 @@ def sample_epoch(
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
     codes = codes_of_stretches(order, epoch, starts, length + 1, exact=False)
+    return _stretches(order, starts, codes, num_positions, storage)
+
+
+def _stretches(
+    order: Order, starts: Int64s, codes: Int64s, num_positions: int, storage: StorageOrder
+) -> OrderSample:
     ranks, shards = storage.of(codes)
     return OrderSample(
         starts=starts,
@@ -149,7 +207,7 @@ def sample_epoch(
         num_positions=num_positions,
         num_ranks=storage.num_ranks,
         shard_sizes=storage.shard_sizes,
-        buffer_drawn=_is_drawn(order),
+        buffer_drawn=is_drawn(order),
     )
 
 
@@ -158,9 +216,7 @@ def epoch_length(order: Order) -> int:
     return min(order.epoch_size, order.num_examples)
 
 
-def _whole(order: Order, epoch: int, num_positions: int, storage: StorageOrder) -> OrderSample:
-    begin = epoch * order.epoch_size
-    codes = order.read(begin, min(begin + num_positions, order.num_examples))
+def _whole(codes: Int64s, storage: StorageOrder) -> OrderSample:
     ranks, shards = storage.of(codes)
     if len(ranks) != storage.num_ranks or storage.num_read != storage.num_ranks:
         # Some are left out, or come twice: ranks among those that are handed out.
@@ -170,7 +226,7 @@ def _whole(order: Order, epoch: int, num_positions: int, storage: StorageOrder) 
     return sample_of(ranks, shards, codes)
 
 
-def _is_drawn(order: Order) -> bool:
+def is_drawn(order: Order) -> bool:
     """Whether what a buffer does to stretches is drawn; stages are replayed."""
     return order.num_buffered is not None and order.settings.stages is None
 
@@ -185,7 +241,7 @@ def codes_of_stretches(
     that hosts and epochs that shuffle alike stay alike.
     """
     positions = starts[:, None] + np.arange(length)
-    if exact or order.num_buffered is None or not _is_drawn(order):
+    if exact or order.num_buffered is None or not is_drawn(order):
         codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
         return codes.reshape(positions.shape)
     stream, begin = (0, epoch * order.epoch_size) if order.settings.repeat_files else (epoch, 0)

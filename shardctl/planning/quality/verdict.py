@@ -30,6 +30,9 @@ FAIR = 0.5
 GOOD = 0.8
 SPREADS = 5.0
 
+# Verdicts of orders that may look like a uniform permutation.
+MIXED: frozenset[Verdict] = frozenset({"good", "as good as uniform", "cannot tell"})
+
 _MEANINGS: dict[Verdict, str] = {
     "no shuffle": "nothing shuffles; examples come as the files are interleaved",
     "weak": "mixed less than by a buffer of a quarter of the dataset",
@@ -65,3 +68,12 @@ def meaning(verdict: Verdict, loader: str = "tfds") -> str:
     if verdict == "no shuffle" and loader != "tfds":
         return "nothing shuffles; examples come in the order of storage"
     return _MEANINGS[verdict]
+
+
+def even_from_afar(verdict: Verdict) -> str:
+    """Return what is said of a picture that looks like a uniform permutation of an order."""
+    said = "not shuffled" if verdict == "no shuffle" else verdict
+    return (
+        f"It looks even from afar, but near by this order is {said}: that is finer than what is "
+        "drawn, and in the score."
+    )

@@ -42,7 +42,7 @@ class Question:
 
     `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
     shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
-    `resolved` is what the readers of stages read.
+    `resolved` is what the readers of stages read, `asked` the order under `settings` if it is made.
     """
 
     dataset: Dataset
@@ -52,9 +52,12 @@ class Question:
     num_classes: int | None = None
     element_size: ElementSize | None = None
     resolved: Resolved | None = None
+    asked: Order | None = None
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
+        if self.asked is not None and settings == self.settings:
+            return self.asked
         by_itself = settings.stages is None and settings.loader == "tfds"
         if not by_itself and self.resolved is not None:
             return order_of(self.resolved, settings).order
@@ -205,7 +208,7 @@ def _with_more_files(question: Question) -> Question | None:
         splits=tuple(finer.get(split.name, split) for split in question.dataset.splits),
     )
     ranges = tuple(replace(piece, split=finer[piece.split.name]) for piece in question.ranges)
-    return replace(question, dataset=dataset, ranges=ranges)
+    return replace(question, dataset=dataset, ranges=ranges, asked=None)
 
 
 def _finer(split: Split) -> Split:

@@ -33,9 +33,11 @@ class ResolvedSources(Resolved):
 
     given: what the reader of the command was given, which holds for readers that name nothing of
         their own; the same stages under other settings are resolved from it again.
+    known: datasets by the references of readers that are not looked up, then as now.
     """
 
     given: tuple[Dataset, str | None] = field(compare=False, repr=False)
+    known: Mapping[str, Dataset] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,6 +127,7 @@ def sources(
             ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
             warnings=tuple(dict.fromkeys(warnings)),
             given=(dataset, spec),
+            known=known or {},
         ),
         origins=origins,
         parts=parts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import shardctl
+from shardctl.files.head import own_version
 from shardctl.guide.guides import Guide
 from shardctl.rendering.guide.roff import bold, escaped, lines_as_typed, roff
 
@@ -19,7 +19,7 @@ def man_page(name: str, page: HelpPage | None, guide: Guide | None) -> Iterator[
     Commands are in section 1, guides alone in section 7.
     """
     section, manual = (1, "User Commands") if page is not None else (7, "Guides of shardctl")
-    yield f'.TH "{name.upper()}" {section} "" "shardctl {shardctl.__version__}" "{manual}"\n'
+    yield f'.TH "{name.upper()}" {section} "" "shardctl {own_version()}" "{manual}"\n'
     summary = guide.question if guide is not None else ""
     if page is not None:
         summary = page.paragraphs[0].rstrip(".")

@@ -10,14 +10,17 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import Load, Strategy
+from shardctl.planning.hosts.strategy import OUTSTANDING, Load, Strategy
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.quantities import (
+    bytes_between,
+    counts_between,
+    human_bytes,
+    percent_over,
+)
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
 _ROWS = 8  # hosts of one strategy on a terminal
-
-_OUTSTANDING = 1.0005  # a straggler is named from what rounds to 0.1% over the mean
 
 _PER_HOST = ("host", "examples", "bytes", "files", "batches")
 CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")
@@ -30,9 +33,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     """
     comparison = plan.comparisons[0]
     yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
-    columns = [Column(heading="measure", align="left")]
-    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
-    yield table(columns, list(_measures(comparison, plan)), screen)
+    yield table(*measure_cells(plan), screen)
     for strategy in comparison.strategies:
         if strategy.refusal is not None:
             yield paragraph(f"* {strategy.name}: {strategy.refusal}", screen)
@@ -46,6 +47,11 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     for strategy in shown:
         yield "\n"
         yield from _host_table(strategy, screen)
+    if screen.pictures:
+        from shardctl.rendering.hosts.bars import hosts_bars
+
+        yield "\n"
+        yield from hosts_bars(comparison, screen)
 
 
 def title(plan: HostsPlan, hosts: str) -> str:
@@ -57,6 +63,14 @@ def title(plan: HostsPlan, hosts: str) -> str:
         line += " without the remainder" if settings.drop_remainder else ""
         line += f" over {settings.epochs:,} epochs" if settings.epochs > 1 else ""
     return line
+
+
+def measure_cells(plan: HostsPlan) -> tuple[list[Column], list[Sequence[str]]]:
+    """Return the measures of each strategy side by side, as columns and rows."""
+    comparison = plan.comparisons[0]
+    columns = [Column(heading="measure", align="left")]
+    columns += [Column(heading=strategy.name) for strategy in comparison.strategies]
+    return columns, list(_measures(comparison, plan))
 
 
 def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]]:
@@ -91,24 +105,18 @@ def extremes(load: Load | None) -> str:
     """Return the least and the most, or the one value all hosts have."""
     if load is None:
         return "-"
-    return f"{load.min:,}" if load.min == load.max else f"{load.min:,}–{load.max:,}"
+    return counts_between(load.min, load.max)
 
 
 def _byte_extremes(load: Load | None) -> str:
-    if load is None:
-        return "unknown"
-    least, most = human_bytes(load.min), human_bytes(load.max)
-    if least == most:
-        return most
-    least, _, unit = least.partition(" ")
-    return f"{least}–{most}" if most.endswith(f" {unit}") else f"{least} {unit}–{most}"
+    return "unknown" if load is None else bytes_between(load.min, load.max)
 
 
 def _straggler(load: Load | None) -> str:
     """Return the host with the most and how far it is above the mean; `-` where none stands out."""
-    if load is None or load.imbalance is None or load.imbalance < _OUTSTANDING:
+    if load is None or load.imbalance is None or load.imbalance < OUTSTANDING:
         return "-"
-    return f"host {load.straggler} +{(load.imbalance - 1) * 100:,.1f}%"
+    return f"host {load.straggler} {percent_over(load.imbalance - 1)}"
 
 
 def number(value: float | None, digits: int) -> str:

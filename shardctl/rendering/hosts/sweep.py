@@ -33,9 +33,15 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a line for each number of hosts."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
-    if plan.settings.loader != "tfds":
-        yield from _of_loader(plan, screen)
-        return
+    yield from (_of_modes if plan.settings.loader == "tfds" else _of_loader)(plan, screen)
+    if screen.pictures:
+        from shardctl.rendering.hosts.bars import sweep_bars
+
+        yield "\n"
+        yield from sweep_bars(plan, screen)
+
+
+def _of_modes(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     headings = ["hosts", "serves best"]
     headings += [heading for mode in HOST_MODES.values() for heading in _figures(mode)]
     columns = [Column(heading=heading) for heading in headings]

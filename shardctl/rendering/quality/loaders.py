@@ -31,13 +31,18 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
         f"{counted(plan.num_shards, 'shard')}, batches of {plan.batch:,}{hosts}",
         screen,
     )
-    read = [way for way in plan.ways if way.refused is None]
+    read = _read(plan)
     if read:
         yield "\n"
-        yield _mixing_table(read, screen)
-        yield paragraph(_notes(plan, read), screen)
+        if screen.pictures:
+            from shardctl.rendering.terminal.loaders import loader_bars
+
+            yield from loader_bars(plan, screen)
+            yield "\n"
+        yield table(*mixing_cells(plan), screen)
+        yield paragraph(mixing_legend(plan), screen)
         yield "\n"
-        yield _going_on_table(read, screen)
+        yield table(*going_on_cells(plan), screen)
         yield paragraph(
             "goes on: by the library itself (get_state and state_dict with as many workers), TFDS "
             "by shardctl.tfds.Position; shardctl resume goes on exactly with each",
@@ -55,7 +60,12 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
             yield paragraph(f"- {way.reader}: {as_options(way.refused)}", screen)
 
 
-def _mixing_table(read: list[WayToRead], screen: Screen) -> str:
+def _read(plan: LoaderComparison) -> list[WayToRead]:
+    return [way for way in plan.ways if way.refused is None]
+
+
+def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
+    """Return how each way mixes and ends, as columns and rows."""
     columns = [Column(heading="reader", align="left"), Column(heading="shards")]
     columns += [Column(heading=name) for name in ("end", "score", "steps")]
     columns.append(Column(heading="ends", align="left"))
@@ -68,20 +78,22 @@ def _mixing_table(read: list[WayToRead], screen: Screen) -> str:
             f"{way.ending.steps[1]:,}",
             ends(way.ending),
         ]
-        for way in read
+        for way in _read(plan)
         if way.mixing is not None and way.ending is not None
     ]
-    return table(columns, rows, screen)
+    return columns, rows
 
 
-def _going_on_table(read: list[WayToRead], screen: Screen) -> str:
+def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
+    """Return how each way goes on after a stop, and what it reads, as columns and rows."""
     columns = [Column(heading="reader", align="left"), Column(heading="goes on", align="left")]
     columns.append(Column(heading="reads", align="left"))
-    rows = [[way.reader, goes_on(way), _reads(way)] for way in read]
-    return table(columns, rows, screen)
+    return columns, [[way.reader, goes_on(way), _reads(way)] for way in _read(plan)]
 
 
-def _notes(plan: LoaderComparison, read: list[WayToRead]) -> str:
+def mixing_legend(plan: LoaderComparison) -> str:
+    """Return what the columns of `mixing_cells` are."""
+    read = _read(plan)
     text = (
         f"shards: that a batch comes from, {plan.uniform_shards:.1f} where all are permuted "
         "uniformly; end: in the last 2%; score: 0 is the order of storage, 1 a uniform permutation"

@@ -28,17 +28,22 @@ def counted_how(size: ElementSize | None) -> str:
 
 def memory_text(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield what an example takes, what the present buffer does, and what the memory buys."""
+    for line in memory_lines(plan):
+        yield paragraph(as_options(line), screen)
+
+
+def memory_lines(plan: Quality) -> Iterator[str]:
+    """Yield the same as phrases, nothing where the size of an example is not known."""
     size = plan.element_size
     if size is None:
         return
-    yield paragraph(f"an example in a buffer: {as_options(_example(size))}", screen)
+    yield phrase("an example in a buffer: {}", _example(size))
     if plan.buffer_bytes is not None and plan.order.num_buffered is not None:
         held = min(plan.order.num_buffered, plan.order.stream_size)
         taken = f"{human_bytes(plan.buffer_bytes)} {counted_how(size)}"
-        yield paragraph(f"the buffer of {counted(held, 'example')}: {taken}", screen)
+        yield f"the buffer of {counted(held, 'example')}: {taken}"
     if plan.memory is not None:
-        for line in _budget(plan, plan.memory, size):
-            yield paragraph(as_options(line), screen)
+        yield from _budget(plan, plan.memory, size)
 
 
 def _example(size: ElementSize) -> str:

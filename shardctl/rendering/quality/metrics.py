@@ -33,6 +33,13 @@ _SHORT = {
 
 def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield the metrics beside what a uniform permutation shows."""
+    yield table(*metric_cells(plan), screen)
+    if any(metric.scale == "shown" for metric in plan.metrics):
+        yield paragraph("* shown, not in the score", screen)
+
+
+def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
+    """Return the metrics beside what a uniform permutation shows, as columns and rows."""
     columns = [Column(heading="metric", align="left")]
     columns += [Column(heading=name) for name in ("measured", "uniform", "spread", "score")]
     if plan.sampled is not None:
@@ -50,9 +57,7 @@ def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
         if plan.sampled is not None:
             row.append("-" if metric.sampling_error is None else f"{metric.sampling_error:.5f}")
         rows.append(row)
-    yield table(columns, rows, screen)
-    if any(metric.scale == "shown" for metric in plan.metrics):
-        yield paragraph("* shown, not in the score", screen)
+    return columns, rows
 
 
 def _number(value: float) -> str:

@@ -43,8 +43,10 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
         f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}", screen
     )
     yield paragraph(f"weakest: {LABELS[plan.weakest.name]}", screen)
-    yield paragraph(_measured(plan), screen)
+    yield paragraph(measured_line(plan), screen)
     yield "\n"
+    if screen.pictures:
+        yield from _pictures(plan, screen)
     yield from metric_table(plan, screen)
     yield "\n"
     yield from part_table(plan, screen)
@@ -62,7 +64,8 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
         yield from memory_text(plan, screen)
 
 
-def _measured(plan: Quality) -> str:
+def measured_line(plan: Quality) -> str:
+    """Return how much of an epoch is measured."""
     batch = f"batches of {plan.window:,}"
     if plan.sampled is None:
         return f"measured: all {plan.num_examples:,} examples of an epoch, {batch}"
@@ -72,6 +75,15 @@ def _measured(plan: Quality) -> str:
         f"in {sampled.num_stretches:,} stretches of {sampled.stretch:,}, {batch}"
     )
     return f"{text}; the buffer drawn at random, not its seed" if sampled.buffer_drawn else text
+
+
+def _pictures(plan: Quality, screen: Screen) -> Iterator[str]:
+    from shardctl.rendering.terminal.quality import places_lines, score_lines
+
+    yield from places_lines(plan, screen)
+    yield "\n"
+    yield from score_lines(plan, screen)
+    yield "\n"
 
 
 def quality_document(plan: Quality) -> Document:
@@ -211,12 +223,19 @@ def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
             ]
         )
     yield table(columns, rows, screen)
-    best = _best(plan.alternatives)
+    yield paragraph(best_line(plan), screen)
+
+
+def best_line(plan: Quality) -> str:
+    """Return which of the other settings do most, with a larger buffer and without."""
+    as_it_is, best = plan.alternatives[0], _best(plan.alternatives)
+    if best is as_it_is:
+        return "none of these does more than the settings as they are"
     free = _best([choice for choice in plan.alternatives if choice.num_bytes is None])
     text = f"does most: {best.change}"
-    if free is not best:
+    if free is not best and free is not as_it_is:
         text += f"; without a larger buffer: {free.change}"
-    yield paragraph(text, screen)
+    return text
 
 
 def _best(choices: Sequence[Alternative]) -> Alternative:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.order.order import Order
 from shardctl.core.text import printable
+from shardctl.planning.pictures.strips import blocks_of
 from shardctl.rendering.text.looks import slot_styled
 from shardctl.rendering.text.tables import Screen
 
@@ -58,17 +59,12 @@ class _Rows:
         return f"{lead}{ids}\n"
 
     def blocks(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
-        splits, shards, indices = self._order.codes.places(codes)
-        slots, offsets = self._order.blocks_at(positions)
-        block = offsets // self._order.settings.block
-        breaks = self._turns(positions)
-        for numbers in (splits, shards, slots, block):
-            breaks |= np.diff(numbers) != 0
-        breaks |= np.diff(indices) < 0
+        found = blocks_of(self._order, codes, positions)
+        breaks = found.breaks | self._turns(positions)
         names = list(map(str, self._order.codes.split_ids(codes).tolist()))
         for first, stop in _runs(breaks, len(codes), _LONGEST_ROW):
-            place = int(splits[first]), int(shards[first])
-            slot = int(slots[first])
+            place = int(found.splits[first]), int(found.shards[first])
+            slot = int(found.slots[first])
             lead = self._lead(self._cells(positions[first], slot, place))
             look = slot if self._has_slots else self._look_of(place)
             for number, line in enumerate(_folded(names[first:stop], self._room(lead))):

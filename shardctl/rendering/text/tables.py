@@ -24,6 +24,7 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted, printable
 from shardctl.rendering.text.looks import Look, styled
 
+WIDEST_PICTURE = 80  # columns, which the eye takes in at once
 _GAP = "  "
 _LONGEST_TEXT = 10_000  # characters of a cell on a terminal
 _WHOLE = 1 << 60  # characters of one in a pipe or a file
@@ -35,15 +36,22 @@ _SHARD_NUMBER = re.compile(r"\d+-of-\d+\S*$")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Screen:
-    """What the output can show: how many columns, whether in colour, and of long tables how much.
+    """What the output can show: how many columns, colour, pictures, and of long tables how much.
 
     `width` is None where nothing may be cut or folded, as in a pipe or a file; where `abridged` is
-    set, the first and last rows of a long table stand for all.
+    set, the first and last rows of a long table stand for all. Where `pictures` is set, tables have
+    pictures of braille dots and blocks beside them, `picture_width` columns wide.
     """
 
     width: int | None = None
     color: bool = False
     abridged: bool = False
+    pictures: bool = False
+
+    @property
+    def picture_width(self) -> int:
+        """Columns of a picture; where nothing is cut, as many as a page has."""
+        return WIDEST_PICTURE if self.width is None else min(self.width, WIDEST_PICTURE)
 
 
 PLAIN = Screen()
@@ -121,9 +129,9 @@ def table_pieces(
     cells_of = partial(_cells, screen)
     cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
     headings = [column.heading for column in columns]
-    widths = list(map(_width, headings))
+    widths = list(map(display_width, headings))
     for row in cells:
-        widths = list(map(max, widths, map(_width, row)))
+        widths = list(map(max, widths, map(display_width, row)))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
         yield from _records(headings, cells, gap, screen)
@@ -257,7 +265,7 @@ def _row(
     for pieces in zip_longest(*folded, fillvalue=""):
         padded = []
         for piece, width, column, look in zip(pieces, widths, columns, looks, strict=False):
-            blanks = " " * (width - _width(piece))
+            blanks = " " * (width - display_width(piece))
             shown = styled(piece, look) if look else piece
             padded.append(shown + blanks if column.align == "left" else blanks + shown)
         yield _GAP.join(padded).rstrip()
@@ -294,12 +302,12 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
 
 def _wrapped(text: str, limit: int | None) -> Iterator[str]:
     """Yield the lines of a text, broken between words, a word only where it is longer than one."""
-    if limit is None or _width(text) <= limit:
+    if limit is None or display_width(text) <= limit:
         yield text
         return
     line = ""
     for word in re.findall(r" *[^ ]+", text):
-        if line and _width(line + word) <= limit:
+        if line and display_width(line + word) <= limit:
             line += word
             continue
         if line:
@@ -311,14 +319,14 @@ def _wrapped(text: str, limit: int | None) -> Iterator[str]:
 
 def _folded(text: str, width: int) -> list[str]:
     """Return pieces of a text that are at most `width` columns wide."""
-    if _width(text) <= width:
+    if display_width(text) <= width:
         return [text]
     from rich.cells import chop_cells
 
     return chop_cells(text, width)
 
 
-def _width(text: str) -> int:
+def display_width(text: str) -> int:
     """Return the columns a text takes on a terminal, where a Chinese character takes two."""
     if text.isascii():
         return len(text)

@@ -100,3 +100,18 @@ def test_more_hosts_than_examples_is_a_warning(shardctl: Shardctl, odd: Path) ->
     ran = shardctl("eval", "test[:3]", "--hosts", 8, "--batch", 1, "-d", odd)
     assert ran.exit_code == 0
     assert "warning: TFDS refuses to read a split without examples" in ran.stderr
+
+
+def test_the_steps_are_drawn_where_they_are_asked_for(shardctl: Shardctl, odd: Path) -> None:
+    options = ("test", "--hosts", 8, "--devices", 8, "--batch", 64, "-d", odd)
+    assert "█" not in shardctl("eval", *options).stdout  # piped
+    drawn = shardctl("eval", *options, "--picture").stdout
+    assert "   0  ████ ▒▒▒▒   2 waits\n" in drawn
+    assert "           ^ hangs at step 1\n" in drawn
+
+
+def test_an_svg_shows_the_step_that_hangs(shardctl: Shardctl, odd: Path, tmp_path: Path) -> None:
+    ran = shardctl("eval", "--hosts", 8, "--batch", 64, "-d", odd, "-o", tmp_path / "steps.svg")
+    assert (ran.exit_code, ran.stdout) == (0, "")
+    # 4097 = 513 + 7 * 512: host 0 makes a ninth step.
+    assert "hangs at step 8" in (tmp_path / "steps.svg").read_text(encoding="utf-8")

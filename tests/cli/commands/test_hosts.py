@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from shardctl.rendering.text.tables import display_width
+from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
@@ -130,3 +134,45 @@ def test_ten_thousand_hosts_share_a_hundred_thousand_shards(tmp_path: Path) -> N
     strategies = json.loads(ran.stdout)["strategies"]
     assert [len(strategy["hosts"]) for strategy in strategies] == [10_000] * 3
     assert sum(host["num_examples"] for host in strategies[0]["hosts"]) == 1_000_000_123
+
+
+def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
+    words = ("hosts", "--hosts", 60, "-d", "imagenet2012")
+    table = shardctl(*words).stdout
+    assert "█" not in table
+    shown = shardctl(*words, "--picture").stdout
+    assert shown.startswith(table)
+    picture = shown.removeprefix(table)
+    assert "host 44 has the most: 2.4 GiB (+2.7% over the mean)" in picture
+    assert "2 hosts (0, 3) have the most: 22,521 examples (+5.5% over the mean)" in picture
+    assert max(map(display_width, picture.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+@pytest.mark.parametrize("counts", ["12", "8,60"])
+def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
+    words = ("hosts", "--hosts", counts, "--batch", "256", "-d", "imagenet2012")
+    shown, _ = run_on_a_terminal(*words, columns=columns)
+    table, to_see, picture = shown.partition("To see: ")
+    assert to_see
+    assert "█" in picture
+    plain = re.sub(r"\x1b\[[\d;]*m", "", picture)
+    assert max(map(display_width, plain.splitlines())) <= min(columns, 80)
+    without, _ = run_on_a_terminal(*words, "--no-picture", columns=columns)
+    assert f"{without}\n" == table
+
+
+def test_a_terminal_of_a_screen_reader_gets_none() -> None:
+    shown, _ = run_on_a_terminal("hosts", "--hosts", "12", "-d", "imagenet2012", TERM="dumb")
+    assert "█" not in shown
+
+
+@pytest.mark.parametrize(("counts", "titles"), [(7, 4), ("7-9", 1), (1_000_000, 4)])
+def test_pictures_alone_are_one_svg(shardctl: Shardctl, counts: int | str, titles: int) -> None:
+    ran = shardctl("hosts", "--hosts", counts, "-d", "imagenet2012", "-o", "hosts.svg")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+    root = ElementTree.parse("hosts.svg").getroot()
+    texts = [element.text or "" for element in root.iter("{http://www.w3.org/2000/svg}text")]
+    ends = ("read train", "hosts reads", "numbers of hosts")
+    assert sum(text.endswith(ends) for text in texts) == titles
+    assert Path("hosts.svg").stat().st_size < 4 * 40 * 1024

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
+from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
@@ -121,3 +124,31 @@ def test_output_goes_to_a_file(shardctl: Shardctl, toy: Path, tmp_path: Path) ->
     ran = shardctl("layout", "-d", toy, "-f", "csv", "-o", tmp_path / "out.csv")
     assert ran.stdout == ""
     assert (tmp_path / "out.csv").read_text() == shardctl("layout", "-d", toy, "-f", "csv").stdout
+
+
+def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl, toy: Path) -> None:
+    table = shardctl("layout", "-d", toy).stdout
+    shown = shardctl("layout", "-d", toy, "--picture").stdout
+    assert shown.startswith(f"{table}\nTo see: bars of one length are shards")
+    picture = shown.removeprefix(table).splitlines()
+    # Shards of 3, 4 and 5 examples: the third is a quarter over the mean.
+    assert "shard 2 has the most: 5 examples (+25.0% over the mean)" in picture
+    assert 70 < max(map(len, picture)) <= 80
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_terminal_gets_bars_that_fit(toy: Path, columns: int) -> None:
+    (toy / "toy-train.tfrecord-00001-of-00003").unlink()
+    shown, _ = run_on_a_terminal("layout", "-d", str(toy), columns=columns)
+    _, to_see, picture = shown.partition("To see: ")
+    assert to_see
+    assert "shard 1 is missing" in picture
+    plain = re.sub(r"\x1b\[[\d;]*m", "", picture)
+    assert max(map(len, plain.splitlines())) <= min(columns, 80)
+
+
+def test_pictures_alone_are_one_svg(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("layout", "-d", toy, "-f", "svg")
+    texts = [element.text for element in ElementTree.fromstring(ran.stdout).iter()]
+    assert {"train in toy:1.0.0: 3 shards", "test in toy:1.0.0: 2 shards"} <= set(texts)
+    assert "5 most" in texts

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import yaml
@@ -254,3 +255,56 @@ def test_what_is_about_one_order_has_no_place_beside_all_loaders(
         assert ran.stderr.startswith(f"error: {option} is about one order; leave out --loaders")
     ran = shardctl("quality", "-d", str(toy), "--loaders", "--sorted-by-shard")
     assert ran.stderr.startswith("error: --sorted-by-shard is about one order")
+
+
+def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
+    shardctl: Shardctl, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
+    piped = shardctl(*asked)
+    assert "To see:" not in piped.stdout
+    assert "A diagonal is the\norder of storage" in shardctl(*asked, "--picture").stdout
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    for columns in ("40", "80", "120"):
+        monkeypatch.setenv("COLUMNS", columns)
+        drawn = shardctl(*asked).stdout
+        assert "A diagonal is the" in " ".join(drawn.split())
+        assert "this order " in drawn
+        assert "uniform    ███" in drawn
+        assert "To see:" not in shardctl(*asked, "--no-picture").stdout
+        assert max(map(len, drawn.splitlines())) <= int(columns)
+    monkeypatch.setenv("COLUMNS", "39")
+    assert "To see:" not in shardctl(*asked).stdout
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+    assert "To see:" not in shardctl(*asked).stdout
+
+
+def test_pictures_alone_as_svg_and_png(shardctl: Shardctl, toy: Path, tmp_path: Path) -> None:
+    asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
+    ran = shardctl(*asked, "-f", "svg")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    root = ElementTree.fromstring(ran.stdout)
+    said = " ".join(text for text in root.itertext())
+    for title in (
+        "Which shards feed which part of the epoch",
+        "The score over the epoch",
+        "What other settings would score",
+    ):
+        assert title in said
+    assert shardctl(*asked, "-o", str(tmp_path / "quality.png")).exit_code == 0
+    assert (tmp_path / "quality.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_loaders_are_drawn_too(shardctl: Shardctl, toy: Path) -> None:
+    ran = shardctl("quality", "--loaders", "-d", str(toy), "-f", "svg")
+    assert ran.exit_code == 0
+    assert "From how many of 40 shards a batch comes" in ran.stdout
+    ElementTree.fromstring(ran.stdout)
+    assert (
+        "the last bar is that of a uniform"
+        in shardctl("quality", "--loaders", "-d", str(toy), "--picture").stdout
+    )
+    assert "To see" not in shardctl("quality", "--loaders", "-d", str(toy)).stdout

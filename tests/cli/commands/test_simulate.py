@@ -263,3 +263,24 @@ def test_no_dataset_is_chosen_where_the_stages_name_all(shardctl: Shardctl) -> N
     assert ran.stdout.splitlines()[1] == "positions 0 to 2 of an endless order"
     ran = shardctl("simulate", "-d", "mnist", "--stages", "repeat", "--take", 3, "-f", "json")
     assert json.loads(ran.stdout)["num_examples"] is None
+
+
+def test_strips_are_drawn_where_they_are_asked_for_alone(shardctl: Shardctl) -> None:
+    options = ("--cycle", 3, "--block", 2, "--take", 8, "-d", "imagenet2012")
+    assert "a row is a slot" not in shardctl("simulate", *options).stdout
+    drawn = shardctl("simulate", *options, "--picture").stdout
+    assert drawn.splitlines()[2:7] == [
+        "positions 0 to 7: a row is a slot, a number the shard it reads then",
+        "  slot 0  0─────────                    0─────────",
+        "  slot 1            1─────────",
+        "  slot 2                      2─────────",
+        "position  0         2         4         6",
+    ]
+
+
+def test_a_picture_of_a_whole_order_is_that_of_its_first_visits(shardctl: Shardctl) -> None:
+    ran = shardctl("simulate", "--take", -1, "-d", "imagenet2012", "-f", "svg")
+    assert ran.exit_code == 0
+    assert len(ran.stdout.encode()) < 40 * 1024
+    words = " ".join(re.sub(r"<[^>]*>", " ", ran.stdout).split())
+    assert "The first 48 visits, positions 0 to 767; those after them are left out." in words

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from random import Random
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
@@ -167,3 +169,24 @@ def test_the_order_is_that_of_tensorflow_at_the_size_of_imagenet(tf: Any) -> Non
     first_ids = (np.cumsum(lengths) - lengths).tolist()
     expected = tensorflow_order(tf, list(zip(first_ids, lengths, strict=True)), case)
     assert interleave(case).read(0, case.num_examples, first_ids).tolist() == expected
+
+
+def test_many_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> None:
+    lengths = np.random.default_rng(0).integers(0, 40, 5000)
+    first = Interleave(lengths, cycle_length=7, block_length=3)
+    again = Interleave(lengths, cycle_length=7, block_length=3)
+    assert again._schedule is first._schedule
+    others = [
+        Interleave(lengths, cycle_length=8, block_length=3),
+        Interleave(lengths, cycle_length=7, block_length=4),
+        Interleave(lengths[::-1], cycle_length=7, block_length=3),
+        Interleave(lengths[:-1], cycle_length=7, block_length=3),
+    ]
+    assert all(other._schedule is not first._schedule for other in others)
+    unused = ref(first._schedule)
+    del first, again
+    gc.collect()
+    assert unused() is None
+    lengths[0] += 1
+    changed = Interleave(lengths, cycle_length=7, block_length=3)
+    assert changed.num_examples == int(lengths.sum())

@@ -222,3 +222,20 @@ def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
     with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*host_by=.even."):
         of_shards(3, 0, 4, host=host, host_by="files")
     assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))
+
+
+def test_orders_that_open_files_alike_share_how_and_none_can_change_it() -> None:
+    train = Split(name="train", shard_lengths=(3,) * 40)
+    whole = [SplitRange(split=train, start=0, stop=120)]
+    data = Dataset(name="d", splits=(train,))
+    one, other, third = (
+        Order(data, whole, ReadSettings(shuffle_seed=seed, cycle=cycle, epochs=2))
+        for seed, cycle in ((1, 4), (1, 7), (2, 4))
+    )
+    rows = [order.reading(0).opened for order in (one, other, third)]
+    assert rows[0] is rows[1]
+    assert rows[0].tolist() != rows[2].tolist()
+    assert sorted(rows[2].tolist()) == list(range(40))
+    assert one.reading(1).opened.tolist() != rows[0].tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        rows[0][0] = 5

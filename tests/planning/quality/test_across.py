@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
@@ -15,6 +16,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality import across as quality_across
 from shardctl.planning.quality import quality as planning
 from shardctl.planning.quality.sample import sample_epoch
+from tests.cases import check_cases
 from tests.planning.quality.quality_orders import even_dataset, order_of_spec, quality_alone
 
 
@@ -46,6 +48,30 @@ def test_neighbours_kept_are_those_that_follow_each_other_in_both_epochs(
     kept = sum(pair in follows for pair in pairwise(first)) / 899
     assert across.neighbours_kept == pytest.approx(kept)
     assert across.correlation == pytest.approx(np.corrcoef(first, second)[0, 1])
+
+
+def test_no_correlation_of_stretches_is_over_one() -> None:
+    # Hosts with equally many files and one seed open them in one permutation: all but the same.
+    settings = {
+        "shuffle_seed": 1,
+        "buffer": 10_000,
+        "buffer_seed": 2,
+        "host": "0/16",
+        "batch": 1024,
+    }
+    across = planning.quality(even_dataset(4_000_000, 2000), "train", settings).across_hosts
+    assert across is not None
+    assert 0.99 < across.correlation <= 1
+
+
+def test_places_are_the_first_ones_however_codes_lie() -> None:
+    def check(case: tuple[list[int], list[int], int]) -> None:
+        codes, others, factor = case
+        found = quality_across._places(np.array(codes) * factor, np.array(others) * factor)
+        assert found.tolist() == [others.index(i) if i in others else -1 for i in codes]
+
+    numbers = st.lists(st.integers(0, 30), min_size=1, max_size=40)
+    check_cases(st.tuples(numbers, numbers, st.sampled_from([1, 7, 10**12])), check, 300)
 
 
 def test_sampled_epochs_compare_as_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:

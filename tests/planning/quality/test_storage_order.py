@@ -41,8 +41,15 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
             sum(shard_of[i] == shard for i in ids) for shard in read
         ]
         if ids:
-            ranks, shards = storage.of(np.array(ids))
-            assert ranks.tolist() == list(range(len(ids)))
-            assert shards.tolist() == [read.index(shard_of[i]) for i in ids]
+            for asked in (ids, ids[::-1], ids[-1:]):  # by a table of all codes, or one by one
+                ranks, shards = storage.of(np.array(asked))
+                assert ranks.tolist() == [ids.index(i) for i in asked]
+                assert shards.tolist() == [read.index(shard_of[i]) for i in asked]
+        firsts = [min(i for i in ids if shard_of[i] == shard) for shard in read]
+        assert storage.first_codes.tolist() == firsts
+        assert storage.read_sizes.tolist() == [
+            sum(shard_of[i] == shard for start, stop in bounds for i in range(start, stop))
+            for shard in read
+        ]
 
     check_cases(_cases(), check, 150)

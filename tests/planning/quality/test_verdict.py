@@ -17,8 +17,10 @@ from shardctl.planning.quality.score import Score, score_of
 from shardctl.planning.quality.verdict import (
     FAIR,
     GOOD,
+    MIXED,
     SPREADS,
     Verdict,
+    even_from_afar,
     lowest_uniform,
     meaning,
     verdict_of,
@@ -197,3 +199,9 @@ def test_every_verdict_has_a_meaning() -> None:
         assert meaning(verdict)
     assert 0 < FAIR < GOOD < 1 < SPREADS
     assert lowest_uniform(_score(0.5, 0.9, 1.0)) == 0.0
+
+
+def test_what_looks_even_and_is_not_is_said_with_its_verdict() -> None:
+    assert frozenset(get_args(Verdict)) - MIXED == {"no shuffle", "weak", "fair"}
+    assert "near by this order is fair: " in even_from_afar("fair")
+    assert "near by this order is not shuffled: " in even_from_afar("no shuffle")

@@ -192,6 +192,13 @@ def test_the_change_that_does_most_is_named_and_the_best_without_a_buffer() -> N
     )
     plan.alternatives = choices[:2]
     assert "".join(what_if_table(plan, PLAIN)).endswith("does most: block 1\n")
+    # What changes nothing, or makes it worse, is no advice.
+    plan.alternatives = (choices[0], choice("cycle 64", 0.25), choice("block 1", 0.125))
+    assert "".join(what_if_table(plan, PLAIN)).endswith(
+        "none of these does more than the settings as they are\n"
+    )
+    plan.alternatives = (choices[0], choice("block 1", 0.125), choices[2])
+    assert "".join(what_if_table(plan, PLAIN)).endswith("does most: buffer 9\n")
 
 
 def test_a_change_is_a_record() -> None:

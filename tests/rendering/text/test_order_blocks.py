@@ -41,6 +41,14 @@ def test_one_file_at_a_time_has_no_slots_and_rows_of_a_block() -> None:
     )
 
 
+def test_an_example_that_comes_again_is_of_another_visit() -> None:
+    assert text(simulated("train[:1]+train[:1]", cycle=1)).splitlines()[2:] == [
+        "position  shard  ids",
+        "       0  0      0",
+        "       1  0      0",
+    ]
+
+
 def test_epochs_and_batches_divide_the_rows() -> None:
     assert text(simulated("12", epochs=2, batch=3)) == (
         "12 of d: cycle 16, block 16, 2 epochs, batches of 3\n"

@@ -106,14 +106,20 @@ def _enciphered(numbers: Int64s, keys: NDArray[np.uint64], bits: int, *, backwar
     mask = word((1 << half) - 1)
     left: _Words = (numbers >> half & int(mask)).astype(word)
     right: _Words = (numbers & int(mask)).astype(word)
-    rounds = [(left, right, key.astype(word)) for key in keys]
+    _encipher(left, right, keys.astype(word), half, backwards)
+    found: Int64s = (left.astype(np.int64) << half) | right.astype(np.int64)
+    return found
+
+
+def _encipher(left: _Words, right: _Words, keys: _Words, half: int, backwards: bool) -> None:
+    """Change the halves of numbers, of `half` bits each, to those of the cipher."""
+    mask = left.dtype.type((1 << half) - 1)
+    rounds = [(left, right, key) for key in keys]
     for number in range(1, ROUNDS, 2):
         rounds[number] = (right, left, rounds[number][2])
     room = np.empty_like(left), np.empty_like(left), np.empty_like(left)
     for changed, by, key in reversed(rounds) if backwards else rounds:
         _round(changed, by, key, half, mask, room)
-    found: Int64s = (left.astype(np.int64) << half) | right.astype(np.int64)
-    return found
 
 
 def _round(
@@ -160,8 +166,21 @@ def _ciphers(seeds: Int64s, backwards: bool) -> NDArray[np.uint16]:
 
 @lru_cache(maxsize=_TABLES)
 def _cipher(seed: int, backwards: bool) -> NDArray[np.uint16]:
-    keys, numbers = round_keys(np.array([seed])), np.arange(1 << LEAST_BITS)
-    return _enciphered(numbers, keys, LEAST_BITS, backwards=backwards).astype(np.uint16)
+    half = LEAST_BITS // 2
+    numbers = _halves_of_all()
+    left, right = numbers[0].copy(), numbers[1].copy()
+    _encipher(left, right, round_keys(np.array([seed])).astype(np.uint16), half, backwards)
+    left <<= half
+    left |= right
+    return left
+
+
+@lru_cache(maxsize=1)
+def _halves_of_all() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    """Return the two halves of each number that the smallest cipher permutes."""
+    numbers = np.arange(1 << LEAST_BITS)
+    half = LEAST_BITS // 2
+    return (numbers >> half).astype(np.uint16), (numbers % (1 << half)).astype(np.uint16)
 
 
 def _walked_in(

@@ -52,10 +52,10 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
         files, hosts = len(asked.lengths_of_shards), asked.num_hosts
         now = ""
         if streaming.num_shards != files:
-            now = f", which count as {streaming.num_shards:,} after the shuffle,"
+            now = f" (after the shuffle they count as {streaming.num_shards:,})"
         why = (
-            f"{read.spec}: {counted(files, 'shard')}{now} are not shared evenly by {hosts:,} "
-            f"hosts: each streams all of them and keeps one example in {hosts:,}"
+            f"{read.spec}: {hosts:,} hosts do not share {counted(files, 'shard')}{now} evenly: "
+            f"each streams all of them and keeps one example in {hosts:,}"
         )
         by_files = phrase("{host_by=files}") if era_of(order.version).has_strategy else ""
         fix = phrase("a multiple of {} as the number of shards", hosts)

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from shardctl.planning.lint.context import Usage
+from shardctl.planning.lint.lint import lint
 from shardctl.planning.lint.rules.loaders import hugging_face
 from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of
 
@@ -71,3 +73,12 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
 
 def test_every_rule_has_a_case() -> None:
     assert {code for code, _, _ in CASES} >= codes_of(hugging_face)
+
+
+def test_one_shard_is_said_as_one() -> None:
+    settings = {"loader": "hf", "streaming": True, "shuffle_seed": 1, "buffer": 9}
+    found = lint("mnist", "train", settings, usage=Usage(hosts=3), select=["SC091"]).findings
+    assert [finding.why for finding in found] == [
+        "train: 3 hosts do not share 1 shard evenly: each streams all of them and keeps one "
+        "example in 3"
+    ]

@@ -1,0 +1,70 @@
+"""What a shardctl.yaml states, as settings: its lists are read, and its paths lead from here."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.settings.names import main_names
+from shardctl.core.text import quoted
+from shardctl.errors import UsageError
+from shardctl.files.file_text import decode, read_file, working_folder
+from shardctl.files.stores.stores import is_remote
+
+if TYPE_CHECKING:
+    from shardctl.core.stages.stages import Pipeline, Read
+    from shardctl.readers.project_file import Project
+
+
+def stated_settings(project: Project) -> dict[str, Any]:
+    """Return the settings under `read:` of a project, as arguments of `ReadSettings`.
+
+    Paths in it are relative to its file.
+
+    Raises:
+        UsageError: an unknown name, or a value of another kind; `located` says on which line.
+    """
+    read = main_names(project.read)
+    if project.path is not None and isinstance(read.get("file_order"), str):
+        # The name of a list, as the option has it.
+        read["file_order"] = list(listed_files(project.path.parent / str(read["file_order"])))
+    stated = settings_from_document(read)
+    if project.path is not None and "stages" in stated:
+        stated["stages"] = _from_here(stated["stages"], project.path.parent)
+    return stated
+
+
+def _from_here(stages: Pipeline, folder: Path) -> Pipeline:
+    """Return stages of a file in a folder whose paths lead from the working folder."""
+    from shardctl.core.stages.changed import with_changed
+    from shardctl.readers.reference import is_fixed, ref_from
+
+    here = working_folder()
+    if folder == here:
+        return stages
+
+    def read(read: Read) -> Read:
+        if read.data is None:
+            return read
+        return replace(read, data=ref_from(read.data, cwd=folder, folder=here))
+
+    def kept(path: str) -> str:
+        return path if is_fixed(path) or is_remote(path) else os.path.relpath(folder / path, here)
+
+    return with_changed(stages, read=read, kept=kept)
+
+
+def listed_files(path: Path, data: bytes | None = None) -> tuple[str, ...]:
+    """Return the names in a list of files: one a line, blank lines and `#` comments left out.
+
+    `data` is what it holds, where it is not a file.
+    """
+    text = decode(read_file(path) if data is None else data, source=str(path))
+    lines = (line.strip() for line in text.splitlines())
+    names = tuple(line for line in lines if line and not line.startswith("#"))
+    if not names:
+        raise UsageError(f"the file order {quoted(path)} names no files")
+    return names

@@ -1,0 +1,200 @@
+# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
+"""`shardctl report`: pictures and figures of one pipeline, in one file that needs nothing else."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from shardctl.cli.completion import values as completion
+from shardctl.cli.formats import Formats, OutputOptions, as_json, as_text, as_yaml
+from shardctl.cli.options.dataset import chosen_dataset, project_here
+from shardctl.cli.options.lint import UsageOptions, usage_of
+from shardctl.cli.options.order import OrderOptions
+from shardctl.cli.options.places import all_in_force
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.options.typed import typed_again
+from shardctl.cli.output import warn
+from shardctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from shardctl.readers.project_file import Project
+
+FORMATS = Formats(
+    renderers={
+        "html": as_text("rendering.report.page:report_page"),
+        "json": as_json("rendering.report.document:report_document"),
+        "yaml": as_yaml("rendering.report.document:report_document"),
+    }
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportUsage(UsageOptions):
+    """What lint looks at, two of which the other parts show too."""
+
+    evaluated: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--eval",
+            metavar="SPEC",
+            help="What is evaluated on; the first is counted in batches [default: test, else "
+            "validation]; repeatable.",
+            autocompletion=completion.splits,
+        ),
+    ] = None
+    num_hosts: Annotated[
+        Any,
+        number_option(
+            "--hosts",
+            "How many hosts read; the first is measured [default: one reads, 8 are compared].",
+        ),
+    ] = None
+
+
+_NAMING_FILES = ("--compare", "--dataset", "--data-dir", "--file-order")
+_LEFT_OUT = ("--format", "--output", "--color", *_NAMING_FILES)
+_COMPARED = Formats(
+    renderers={
+        "html": as_text("rendering.report.compared.page:comparison_page"),
+        "json": as_json("rendering.report.compared.document:comparison_document"),
+        "yaml": as_yaml("rendering.report.compared.document:comparison_document"),
+    }
+)
+
+
+def report(
+    ctx: typer.Context,
+    source: DatasetOptions,
+    reading: OrderOptions,
+    using: ReportUsage,
+    out: OutputOptions,
+    spec: SpecArgument = None,
+    num_devices: Annotated[
+        Any, number_option("--devices", "Devices of a host, which share a batch [default: 1].")
+    ] = None,
+    loaders: Annotated[
+        bool,
+        typer.Option(
+            "--loaders/--no-loaders",
+            help="Compare all loaders, too [default: no].",
+            show_default=False,
+        ),
+    ] = False,
+    compare: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--compare",
+            metavar="A B",
+            help="Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and "
+            "the options of datasets and settings go over settings files.",
+        ),
+    ] = None,
+) -> None:
+    """Write one page that shows how a pipeline reads: pictures, figures, findings.
+
+    The page is one file without scripts that needs no network: how the order is shuffled and which
+    shards feed it, the first blocks, what each host reads, the steps of the evaluation, lint's
+    findings, every setting and who says so, and the command that makes it again. What cannot be
+    shown says why.
+
+    Examples:
+      # How does this pipeline read? Open report.html in a browser
+      shardctl report --shuffle-files --buffer 10000 --hosts 64 --batch 256 -o report.html
+      # The same figures for programs
+      shardctl report --shuffle-files --buffer 10000 -d mnist -f json
+      # Where do two pipelines part, and which is shuffled better?
+      shardctl report --compare before.yaml after.yaml -o compared.html
+    """
+    from shardctl.planning.report.question import ReportQuestion
+    from shardctl.planning.report.report import report_of
+    from shardctl.readers.files_on_disk import check_files, not_listed, with_disk_bytes
+
+    if compare is not None:
+        if loaders:
+            raise UsageError("--loaders is about one pipeline; leave it out, or --compare")
+        _compare(ctx, compare, source, reading, using, out, spec=spec, devices=num_devices or 1)
+        return
+    project = project_here(source, reading, using)
+    resolved = reading.resolved(project)
+    arguments = using.arguments(project)
+    usage = usage_of(arguments)
+    dataset = chosen_dataset(source, project, settings=resolved.settings)
+    files = check_files(dataset)
+    made = report_of(
+        ReportQuestion(
+            dataset=dataset,
+            spec=spec,
+            settings=resolved.settings,
+            lint=arguments,
+            usage=usage,
+            in_force=all_in_force(project, source, reading, resolved, using, dataset),
+            file_order_list=_file_order_list(project, reading),
+            sized=with_disk_bytes(dataset, files),
+            devices=num_devices or 1,
+            loaders=loaders,
+        )
+    )
+    warn(not_listed(files))
+    warn(made.warnings)
+    FORMATS.write(out, made)
+
+
+def _compare(
+    ctx: typer.Context,
+    files: tuple[str, str],
+    source: DatasetOptions,
+    reading: OrderOptions,
+    using: ReportUsage,
+    out: OutputOptions,
+    *,
+    spec: str | None,
+    devices: int,
+) -> None:
+    from shardctl.cli.options.compared import compared_sides, refuse_lint_options
+    from shardctl.planning.report.compare import compare_sides
+
+    refuse_lint_options(using)
+    made = compare_sides(
+        *compared_sides(files, source, reading, spec),
+        hosts=using.num_hosts,
+        devices=devices,
+        evaluated=using.evaluated[0] if using.evaluated else None,
+    )
+    warn(made.warnings)
+    spec_typed = [] if spec is None else [spec]
+    named = [*_from_anywhere(files, source, reading), "-o", "report.html"]
+    again = typed_again(ctx, spec_typed, *named, leaving_out=_LEFT_OUT)
+    _COMPARED.write(out, replace(made, again=again))
+
+
+def _from_anywhere(
+    files: tuple[str, str], source: DatasetOptions, reading: OrderOptions
+) -> Iterator[str]:
+    """Yield the options that name files, by whole paths; a page goes to others, so no secrets."""
+    from shardctl.readers.reference import ref_from_anywhere
+
+    yield "--compare"
+    yield from (ref_from_anywhere(file, is_path=True) for file in files)
+    for ref in source.dataset or ():
+        yield from ("-d", ref_from_anywhere(ref))
+    if source.data_dir is not None:
+        yield from ("--data-dir", ref_from_anywhere(source.data_dir, is_path=True))
+    listed = reading.given().get("file_order")
+    if listed is not None:
+        yield from ("--file-order", listed if listed == "-" else os.path.abspath(listed))
+
+
+def _file_order_list(project: "Project", reading: OrderOptions) -> str | None:
+    """Return the whole path of the list that the file order was read from, if it was a file."""
+    from shardctl.core.settings.names import main_names
+
+    given = reading.given().get("file_order")
+    if given is not None:
+        return None if given == "-" else os.path.abspath(given)
+    stated = main_names(project.read).get("file_order")
+    if project.path is None or not isinstance(stated, str):
+        return None
+    return os.path.abspath(project.path.parent / stated)

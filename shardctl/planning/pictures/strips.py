@@ -1,0 +1,156 @@
+"""Which shard each slot reads when: the visits of a stretch of an order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.arrays import Int64s
+from shardctl.core.order.order import Order
+
+Bools = NDArray[np.bool_]
+
+_MOST = 512
+_FIRST_READ = 1 << 14  # positions looked at first
+_MOST_READ = 1 << 20  # positions looked at in all
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Visit:
+    """What a slot reads of a shard before the next slot's turn; without slots, a run of one shard.
+
+    position: of its first example in the order. slot: None where the order has no blocks.
+    split, shard: where it is read, the shard numbered as the files of the split are.
+    first_id, last_id: ids in the split, of the first and last example that come.
+    is_run: whether the ids between them are all that come, in their order.
+    """
+
+    position: int
+    epoch: int
+    slot: int | None
+    split: str
+    shard: int
+    first_id: int
+    last_id: int
+    count: int
+    is_run: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Strips:
+    """The visits of the positions [start, stop), in the order of positions.
+
+    `is_cut`: `stop` is before what was asked for, as there are more visits, or positions, than are
+    looked at. The first visit may have begun before `start`, the last one go on after `stop`.
+    """
+
+    visits: tuple[Visit, ...]
+    start: int
+    stop: int
+    is_cut: bool
+    has_slots: bool
+    several_splits: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Blocks:
+    """Positions in a row: their splits, shards and slots, int64[n], and where a visit ends.
+
+    A slot is -1 where the order has no blocks. `breaks` (bool[n - 1]) is whether the next position
+    is of another visit.
+    """
+
+    splits: Int64s
+    shards: Int64s
+    slots: Int64s
+    breaks: Bools
+
+
+def blocks_of(order: Order, codes: Int64s, positions: Int64s) -> Blocks:
+    """Return where the visits of positions that follow each other end, from the codes there."""
+    splits, shards, indices = order.codes.places(codes)
+    if not order.has_blocks:
+        breaks = (np.diff(splits) != 0) | (np.diff(shards) != 0)
+        return Blocks(splits=splits, shards=shards, slots=np.full(len(codes), -1), breaks=breaks)
+    slots, offsets = order.blocks_at(positions)
+    breaks = np.diff(indices) <= 0  # a file that is read twice begins anew
+    for numbers in (splits, shards, slots, offsets // order.settings.block):
+        breaks |= np.diff(numbers) != 0
+    return Blocks(splits=splits, shards=shards, slots=slots, breaks=breaks)
+
+
+def strips(order: Order, start: int, stop: int, *, most: int = _MOST) -> Strips:
+    """Return the first visits of the positions [start, stop), `most` of them at most.
+
+    Of more than a million positions the first are looked at. An epoch ends a visit. With
+    `ds.shard` a visit has the examples of this host.
+
+    >>> from shardctl.planning.order import plan_order
+    >>> order = plan_order("imagenet2012", "train", {"cycle": 2, "block": 16}).order
+    >>> for visit in strips(order, 0, 40).visits:
+    ...     print(visit.position, visit.slot, visit.shard, visit.first_id, visit.last_id)
+    0 0 0 0 15
+    16 1 1 1251 1266
+    32 0 0 16 23
+    """
+    size = _FIRST_READ
+    while True:
+        end = min(start + size, stop)
+        found = _visits(order, start, end, most + 1)
+        if end == stop or len(found) > most or size >= _MOST_READ:
+            break
+        size *= 4
+    is_cut = len(found) > most or end < stop
+    end = found[most].position if len(found) > most else end
+    return Strips(
+        visits=tuple(found[:most]),
+        start=start,
+        stop=end,
+        is_cut=is_cut,
+        has_slots=order.has_blocks,
+        several_splits=order.codes.several_splits,
+    )
+
+
+def _visits(order: Order, start: int, stop: int, most: int) -> list[Visit]:
+    if start == stop:
+        return []
+    codes = order.read(start, stop)
+    positions = np.arange(start, stop)
+    blocks, epochs = blocks_of(order, codes, positions), order.epoch_of(positions)
+    ends = np.flatnonzero(blocks.breaks | (np.diff(epochs) != 0)) + 1
+    firsts = np.concatenate([[0], ends])[:most]
+    stops = np.append(ends, len(codes))[: len(firsts)]
+    ids = order.codes.split_ids(codes)
+    # The ids that do not follow the one before them, counted up to each position.
+    jumps = np.concatenate([[0], np.cumsum(np.diff(ids) != 1)])
+    names = [split.name for split in order.dataset.splits]
+    columns = (
+        positions[firsts],
+        epochs[firsts],
+        blocks.slots[firsts],
+        blocks.splits[firsts],
+        blocks.shards[firsts],
+        ids[firsts],
+        ids[stops - 1],
+        stops - firsts,
+        jumps[stops - 1] == jumps[firsts],
+    )
+    return [
+        Visit(
+            position=position,
+            epoch=epoch,
+            slot=None if slot < 0 else slot,
+            split=names[split],
+            shard=shard,
+            first_id=first_id,
+            last_id=last_id,
+            count=count,
+            is_run=is_run,
+        )
+        for position, epoch, slot, split, shard, first_id, last_id, count, is_run in zip(
+            *(column.tolist() for column in columns), strict=True
+        )
+    ]

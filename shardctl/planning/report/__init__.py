@@ -1,0 +1,1 @@
+"""Everything about one pipeline, or about two of them, in one answer."""

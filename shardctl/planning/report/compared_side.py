@@ -1,0 +1,215 @@
+"""One of two pipelines that are compared: a snapshot, or settings on a dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.identity import DatasetHead
+from shardctl.core.progress import Watch
+from shardctl.core.settings.document import SettingsDocument, settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
+from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.eval.eval import evaluate
+from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.hosts.hosts import HostsPlan
+from shardctl.planning.hosts.hosts import hosts as plan_hosts
+from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.pictures.shard_map import ShardMap, shard_map
+from shardctl.planning.quality.quality import DEFAULT_WINDOW, Quality, quality, quality_of
+from shardctl.planning.report.proven import proven
+from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
+from shardctl.planning.snapshot import snapshot
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What is compared: a snapshot, or settings on a dataset.
+
+    label: what people call it, as the path of its file.
+    pinned: the snapshot; of settings None, and then `dataset` and `settings` are there.
+    """
+
+    label: str
+    pinned: PinnedOrder | None = None
+    dataset: Dataset | None = None
+    spec: str | None = None
+    settings: ReadSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedSide:
+    """One of the two pipelines. A part that cannot be had says why, see `NotShown`.
+
+    is_snapshot: whether it is as it was pinned, and not as its dataset and settings are now.
+    settings: every setting in force, by name. rules: of TensorFlow and TFDS, behind the order.
+    order: what is compared of it. quality, hosts, evaluation: the answers of these verbs, quality
+        with stand-ins for seeds that nobody gave. shard_map: of the order that quality measures.
+    """
+
+    label: str
+    is_snapshot: bool
+    head: DatasetHead
+    spec: str
+    settings: SettingsDocument
+    rules: RuleSet
+    order: Shown[PinnedOrder]
+    quality: Shown[Quality]
+    shard_map: Shown[ShardMap]
+    hosts: Shown[HostsPlan]
+    evaluation: Shown[Evaluation]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of both pipelines, see `compare_sides`."""
+
+    hosts: int
+    devices: int
+    evaluated: str | None
+    watch: Watch | None
+
+
+def compared(side: Side, asked: Asked) -> ComparedSide:
+    """Return what is known of one of two pipelines.
+
+    Raises:
+        UsageError: settings that their dataset does not take, or a spec that it does not have.
+    """
+    if side.pinned is not None:
+        return _of_snapshot(side.label, side.pinned, asked)
+    assert side.dataset is not None
+    assert side.settings is not None
+    return _of_settings(side.label, side.dataset, side.spec, side.settings, asked)
+
+
+def _of_snapshot(label: str, pinned: PinnedOrder, asked: Asked) -> ComparedSide:
+    kept, live = pinned.snapshot, proven(pinned)
+    parts: tuple[Shown[Quality], Shown[HostsPlan], Shown[Evaluation]]
+    if isinstance(live, NotShown):
+        parts = live, live, live
+    else:
+        order = live
+        parts = (
+            shown(lambda: quality_of(order)),
+            _of_pinned(pinned, lambda d, s: plan_hosts(d, kept.spec, s, hosts=asked.hosts)),
+            NotShown(reason=f"a snapshot pins what its order reads, {kept.spec}; nothing else")
+            if asked.evaluated is None
+            else _of_pinned(pinned, lambda d, s: _evaluated(d, s, order, asked)),
+        )
+    return ComparedSide(
+        label=label,
+        is_snapshot=True,
+        head=kept.identity,
+        spec=kept.spec,
+        settings=dict(kept.pipeline),
+        rules=kept.rules,
+        order=pinned,
+        quality=parts[0],
+        shard_map=_shard_map(parts[0]),
+        hosts=parts[1],
+        evaluation=parts[2],
+        warnings=() if isinstance(live, NotShown) else live.warnings,
+    )
+
+
+def _of_pinned(
+    pinned: PinnedOrder, ask: Callable[[Dataset, ReadSettings], Answer]
+) -> Shown[Answer]:
+    """Return an answer about the dataset that a snapshot pins, under its settings."""
+    kept = pinned.snapshot
+    if any(source.data is not None for source in kept.sources):
+        return NotShown(reason="its stages name datasets of their own, which are pinned together")
+
+    def answer() -> Answer:
+        dataset, settings = kept.dataset, kept.settings()
+        if dataset is None or settings is None:
+            raise UsageError("its layout or its file order is pinned as hashes")
+        return ask(dataset, settings)
+
+    return shown(answer)
+
+
+def _of_settings(
+    label: str, dataset: Dataset, spec: str | None, settings: ReadSettings, asked: Asked
+) -> ComparedSide:
+    def pinned() -> PinnedOrder:
+        taken = snapshot(dataset, spec, settings, watch=asked.watch)
+        return PinnedOrder(snapshot=taken.snapshot, label=label, live=taken.live)
+
+    live: PlannedOrder | None = None
+    try:
+        live = plan_order(dataset, spec, settings)
+        order: Shown[PinnedOrder] = shown(pinned)
+    except UnpredictableOrderError as error:  # its quality can still be told, with stand-ins
+        order = NotShown(reason=error.args[0])
+    measured = shown(lambda: quality(dataset, spec, settings))
+    warnings: list[str] = []
+    if live is not None:
+        warnings += live.warnings
+    elif not isinstance(measured, NotShown):
+        warnings += measured.warnings
+    kept = None if isinstance(order, NotShown) else order.snapshot
+    return ComparedSide(
+        label=label,
+        is_snapshot=False,
+        head=dataset.identity if kept is None else kept.identity,
+        spec=_spec(dataset, spec, settings, measured) if kept is None else kept.spec,
+        settings=settings_in_force(settings, ordered=dataset.ordered)
+        if kept is None
+        else dict(kept.pipeline),
+        rules=ORDER_RULES,
+        order=order,
+        quality=measured,
+        shard_map=_shard_map(measured),
+        hosts=shown(lambda: plan_hosts(dataset, spec, settings, hosts=asked.hosts)),
+        evaluation=shown(lambda: _evaluated(dataset, settings, live, asked)),
+        warnings=tuple(warnings),
+    )
+
+
+def _spec(
+    dataset: Dataset, spec: str | None, settings: ReadSettings, measured: Shown[Quality]
+) -> str:
+    if not isinstance(measured, NotShown):
+        return measured.spec
+    try:
+        return plan_order(dataset, spec, with_stand_in_seeds(settings)[0]).spec
+    except UnpredictableOrderError:
+        return spec or "train"
+
+
+def _shard_map(quality: Shown[Quality]) -> Shown[ShardMap]:
+    return shown_of(quality, lambda found: shard_map(found.order, found.sample))
+
+
+def _evaluated(
+    dataset: Dataset, settings: ReadSettings, planned: PlannedOrder | None, asked: Asked
+) -> Evaluation:
+    batch = settings.batch or _staged_batch(planned) or DEFAULT_WINDOW
+    return evaluate(
+        dataset,
+        asked.evaluated,
+        settings,
+        batch=-(-batch // asked.devices),
+        hosts=asked.hosts,
+        devices=asked.devices,
+    )
+
+
+def _staged_batch(planned: PlannedOrder | None) -> int:
+    """Return the examples in the first batch that stages make, 0 where they make none."""
+    if planned is None:
+        return 0
+    if planned.order.settings.stages is None:  # settings without stages say the same
+        return planned.order.settings.batch or 0
+    if not planned.order.has_steps:
+        return 0
+    return len(planned.order.positions_in_step(0))

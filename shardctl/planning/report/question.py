@@ -1,0 +1,250 @@
+"""What a report is about, and what stands in for what nobody said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
+from shardctl.core.order.order import Order
+from shardctl.core.phrase import Argument, phrase
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.readers import parts_of
+from shardctl.core.stages.stages import Batch, Read, Shard
+from shardctl.core.text import counted, quoted
+from shardctl.errors import UsageError
+from shardctl.planning.config import Origin, SettingInForce, lint_in_force, read_in_force
+from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
+from shardctl.planning.lint.context import Usage
+from shardctl.planning.quality.quality import DEFAULT_WINDOW
+
+STAND_IN_HOSTS = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportQuestion:
+    """What a report is about, whoever asks: the command line, or Python.
+
+    lint: what was said besides an order's settings, by its names under `lint:`; `usage` is the
+        same as lint takes it.
+    in_force: every setting with its origin, as `config` shows it; `in_force_here` says of the host
+        too that it is the first of those.
+    file_order_list: a file with the names of `file_order`, None where there is none.
+    sized: the dataset with the sizes of its files, for what hosts read and how shards differ; None
+        where the metadata alone says how large it is.
+    """
+
+    dataset: Dataset
+    spec: str | None
+    settings: ReadSettings
+    lint: Mapping[str, Any]
+    usage: Usage
+    in_force: tuple[SettingInForce, ...] = field(repr=False)
+    file_order_list: str | None = None
+    sized: Dataset | None = None
+    devices: int = 1
+    loaders: bool = False
+
+    def __post_init__(self) -> None:
+        host, said = self.settings.host, self.usage.hosts
+        if host is not None and said not in (None, host.count):
+            raise UsageError(
+                phrase(
+                    "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=said
+                )
+            )
+        refuse_counts(hosts=said, devices=self.devices)
+
+    @property
+    def evaluated(self) -> tuple[str, ...]:
+        """What is evaluated on, as it was said; none where nobody did."""
+        return tuple(self.lint.get("eval", ()))
+
+    @property
+    def hosts_said(self) -> int | None:
+        """How many hosts read, as the settings or the usage say it, None where neither does."""
+        host = self.settings.host
+        return self.usage.hosts if host is None else host.count
+
+    @property
+    def num_hosts(self) -> int:
+        """How many hosts are shown side by side."""
+        return self.hosts_said or STAND_IN_HOSTS
+
+    @cached_property
+    def reading(self) -> ReadSettings:
+        """The settings of the one pipeline that is measured: of several hosts the first.
+
+        Raises:
+            UsageError: who reads takes no hosts.
+        """
+        alone = (self.hosts_said or 1) == 1
+        if alone or self.settings.host is not None or self._stages_share:
+            return self.settings
+        return replace(self.settings, host=Host(index=0, count=self.num_hosts))
+
+    @property
+    def in_force_here(self) -> tuple[SettingInForce, ...]:
+        """Every setting with its origin, the host that is measured among them."""
+        try:
+            host = self.reading.host
+        except UsageError:
+            return self.in_force
+        if host == self.settings.host:
+            return self.in_force
+        origin = Origin(source="implied", by="lint.hosts")
+        return tuple(
+            replace(item, value=str(host), origin=origin) if item.name == "read.host" else item
+            for item in self.in_force
+        )
+
+    @property
+    def _stages_share(self) -> bool:
+        """Whether the stages say themselves which host reads."""
+        if self.settings.stages is None:
+            return False
+        return any(
+            (isinstance(part, Shard) and part.num_shards > 1)
+            or (isinstance(part, Read) and "host" in dict(part.settings))
+            for part in parts_of(self.settings.stages)
+        )
+
+    @property
+    def _batch_of_stages(self) -> int | None:
+        """The size of the last batch among the stages, None where there is none."""
+        if self.settings.stages is None:
+            return None
+        batches = [part for part in self.settings.stages.stages if isinstance(part, Batch)]
+        return batches[-1].size if batches else None
+
+    def said_batch(self, order: Order | None) -> int | None:
+        """Return the examples in the batch of a host, None where nobody said how many."""
+        if order is not None and order.settings.stages is not None and order.num_steps != 0:
+            return len(order.positions_in_step(0)) if order.has_steps else None
+        if self.settings.batch is not None:
+            return self.settings.batch
+        return self._batch_of_stages
+
+    def host_batch(self, order: Order | None) -> int:
+        """Return the examples in the batch of a host, or a stand-in."""
+        return self.said_batch(order) or DEFAULT_WINDOW
+
+    def device_batch(self, order: Order | None) -> int:
+        """Return the examples of that batch that one device gets, the largest share."""
+        return -(-self.host_batch(order) // self.devices)
+
+    def notes(self, order: Order | None) -> Iterator[str]:
+        """Yield what stands in for something that nobody said."""
+        if self.hosts_said is None and not self._stages_share:
+            yield phrase(
+                "nobody said how many hosts read: {} are shown side by side, and the order is that "
+                "of one host that reads all; say how many with {hosts=N}",
+                STAND_IN_HOSTS,
+            )
+        elif self.hosts_said is None:
+            yield phrase(
+                "nobody said how many hosts read: {} are shown side by side; say how many with "
+                "{hosts=N}",
+                STAND_IN_HOSTS,
+            )
+        elif self.settings.host is None and self.hosts_said > 1 and not self._stages_share:
+            yield phrase(
+                "the order is that of the first of {}; {host=I/N} chooses another",
+                counted(self.hosts_said, "host"),
+            )
+        batch = self.host_batch(order)
+        if self.said_batch(order) is None:
+            yield phrase(
+                "nobody said how large a batch is: {} examples are meant; say it with {batch=N}",
+                batch,
+            )
+        if batch % self.devices:
+            yield phrase(
+                "a batch of {} is no multiple of {devices=}: in the evaluation a device has {}",
+                batch,
+                self.device_batch(order),
+                devices=self.devices,
+            )
+        specs = tuple(self.lint.get("specs", ()))
+        if specs and specs != (self.spec,):
+            yield phrase(
+                "lint looks at what the report is about; `shardctl lint` looks at {} here",
+                " and ".join(map(quoted, specs)),
+            )
+
+
+def refuse_counts(**counts: int | None) -> None:
+    """Refuse numbers of hosts and devices that nobody has.
+
+    Raises:
+        UsageError: one is below 1, or above the most hosts.
+    """
+    for name, count in counts.items():
+        if count is not None and not 1 <= count <= MAX_NUM_HOSTS:
+            given = Argument(name, count, given=True)
+            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS))
+
+
+# Fields of `Usage` whose names under `lint:` are others.
+_LINT_NAMES = {"max_open_files": "open_files", "try_autocache": "autocache"}
+
+
+def question_in_python(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    *,
+    hosts: int | None,
+    evaluated: tuple[str, ...],
+    usage: Usage,
+) -> ReportQuestion:
+    """Return the question of a caller in Python: what is not as by default was an argument."""
+    if hosts is not None:
+        usage = replace(usage, hosts=hosts)
+    bare = Usage()
+    said = {
+        _LINT_NAMES.get(field.name, field.name): getattr(usage, field.name)
+        for field in fields(Usage)
+        if getattr(usage, field.name) != getattr(bare, field.name)
+    }
+    if evaluated:
+        said["eval"] = evaluated
+    arguments = {"hosts": "hosts" if hosts is not None else "usage.hosts", "eval": "evaluated"}
+    names = {value: key for key, value in _LINT_NAMES.items()}
+    for name in said:
+        arguments.setdefault(name, f"usage.{names.get(name, name)}")
+    return ReportQuestion(
+        dataset=dataset,
+        spec=spec,
+        settings=settings,
+        lint=said,
+        usage=usage,
+        in_force=(
+            _of_argument("dataset", dataset.title, "dataset"),
+            *read_in_force(settings, _origins(settings), ordered=dataset.ordered),
+            *(
+                _of_argument(f"lint.{name}", value, arguments[name])
+                if name in said
+                else SettingInForce(name=f"lint.{name}", value=value)
+                for name, value in lint_in_force(said, usage, settings, dataset).items()
+            ),
+        ),
+    )
+
+
+def _origins(settings: ReadSettings) -> dict[str, Origin]:
+    bare = ReadSettings()
+    return {
+        field.name: Origin(source="argument", by=field.name)
+        for field in fields(ReadSettings)
+        if getattr(settings, field.name) != getattr(bare, field.name)
+    }
+
+
+def _of_argument(name: str, value: object, argument: str) -> SettingInForce:
+    return SettingInForce(
+        name=name, value=value, given=value, origin=Origin(source="argument", by=argument)
+    )

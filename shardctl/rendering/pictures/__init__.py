@@ -1,0 +1,1 @@
+"""Pictures of answers: drawn once, as marks in a frame, and written as SVG, PNG or HTML."""

@@ -1,0 +1,1 @@
+"""Parts of the picture of an order: blocks in rows of slots, or of positions."""

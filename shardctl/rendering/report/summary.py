@@ -1,0 +1,187 @@
+"""What a report comes to, in a few answers with links to what they are made of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, NamedTuple, TypeVar
+
+from shardctl.core.text import counted, first_upper
+from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.hosts.advice import spread
+from shardctl.planning.hosts.hosts import HostsPlan
+from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.lint.lint import Lint
+from shardctl.planning.lint.rule import SEVERITIES
+from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.verdict import Verdict, meaning
+from shardctl.planning.report.report import Report
+from shardctl.planning.report.shown import NotShown
+from shardctl.rendering.report.elements import (
+    Section,
+    items,
+    link,
+    paragraph,
+    plain,
+    sentence,
+)
+
+Worth = Literal["good", "warn", "bad", "open"]
+
+_WORTH: dict[Verdict, Worth] = {
+    "no shuffle": "bad",
+    "weak": "bad",
+    "fair": "warn",
+    "good": "good",
+    "as good as uniform": "good",
+    "cannot tell": "warn",
+}
+_MOST_FINDINGS = 3
+
+Part = TypeVar("Part")
+
+
+class Told(NamedTuple):
+    """An answer in a word or two, what it is worth, and more of it, as HTML."""
+
+    answer: str
+    worth: Worth
+    more: str
+
+
+class Answer(NamedTuple):
+    """The answer to a question, and where more of it is told."""
+
+    question: str
+    anchor: str
+    link: str
+    told: Told
+
+
+def summary_section(report: Report) -> Section:
+    """Return the answers; a question whose answer is not known says why."""
+    answers = (
+        Answer(
+            "Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)
+        ),
+        Answer(
+            "Do the hosts keep step?", "hosts", "What each reads", _told(report.hosts, _in_step)
+        ),
+        Answer(
+            "Does the evaluation end?", "evaluation", "Its steps", _told(report.evaluation, _ends)
+        ),
+        Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
+    )
+    body = cards(answers)
+    if report.notes:
+        things = "One thing" if len(report.notes) == 1 else f"{len(report.notes)} things"
+        verb = "is" if len(report.notes) == 1 else "are"
+        body += paragraph(f"{things} that nobody said {verb} {link('about', 'assumed')}.", "quiet")
+    return Section(anchor="summary", title="In short", body=body)
+
+
+def cards(answers: Iterable[Answer]) -> str:
+    """Return answers as cards."""
+    return f'<ul class="answers">\n{"".join(map(_card, answers))}</ul>\n'
+
+
+def _told(part: Part | NotShown, told: Callable[[Part], Told]) -> Told:
+    if isinstance(part, NotShown):
+        return Told("Not known", "open", paragraph(sentence(part.reason)))
+    return told(part)
+
+
+def _card(answer: Answer) -> str:
+    told = answer.told
+    return (
+        f'<li class="{told.worth}">\n<h3>{answer.question}</h3>\n'
+        f'<p class="answer">{plain(told.answer)}</p>\n{told.more}'
+        f"{paragraph(link(answer.anchor, answer.link))}</li>\n"
+    )
+
+
+def _shuffled(quality: Quality) -> Told:
+    score, verdict = quality.score, quality.verdict
+    told = paragraph(
+        f"Score {score.value:.2f} of 1; a uniform permutation scores {score.expected:.2f}: "
+        f"{plain(meaning(verdict, quality.order.settings.loader))}."
+    )
+    better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
+    if better and _WORTH[verdict] != "good":
+        best = max(better, key=lambda choice: choice.score.value)
+        told += paragraph(f"Most would help: {plain(best.change)} (score {best.score.value:.2f}).")
+    meter = (
+        f'<div class="meter" aria-hidden="true"><span style="width:{max(score.value, 0):.0%}">'
+        "</span></div>\n"
+    )
+    return Told(first_upper(verdict), _WORTH[verdict], meter + told)
+
+
+def _in_step(plan: HostsPlan) -> Told:
+    comparison = plan.comparisons[0]
+    own = comparison.strategy(plan.judged)
+    answer, worth, told = _step_of(own, comparison.num_hosts)
+    best = comparison.recommended
+    if worth != "good" and best is not None and best is not own:
+        told += f"; {plain(best.name)} serves best"
+    return Told(answer, worth, paragraph(f"{told}."))
+
+
+def _step_of(own: Strategy, num_hosts: int) -> Told:
+    hosts = counted(num_hosts, "host")
+    if own.refusal is not None:
+        return Told("Refused", "bad", first_upper(sentence(own.refusal)))
+    if own.idle_hosts:
+        return Told("No", "bad", f"{own.idle_hosts:,} of {hosts} read nothing")
+    batches = own.num_batches
+    if batches is None:
+        each = f"{spread(own.num_examples)} examples"
+    else:
+        each = f"{spread(batches)} batches"
+    if not own.is_uneven:
+        return Told("Yes", "good", f"{hosts}, {each} each")
+    most = own.num_examples if batches is None else batches
+    return Told("No", "warn", f"{hosts}, {each}; host {most.straggler:,} has the most")
+
+
+def _ends(evaluation: Evaluation) -> Told:
+    hang = evaluation.hang(evaluation.remainder)
+    if not evaluation.total:
+        return Told("Nothing to do", "warn", paragraph("There is nothing to evaluate."))
+    if evaluation.refusal is not None:
+        told = f"{first_upper(sentence(evaluation.refusal))}."
+        return Told("Refused", "bad", paragraph(told))
+    lost = ""
+    if evaluation.num_lost:
+        lost = paragraph(
+            f"{counted(evaluation.num_lost, 'example')} of {evaluation.total:,} are never seen."
+        )
+    if hang is not None:
+        hosts = counted(hang.waiting, "host waits", "hosts wait")
+        others = "the one that is" if hang.finished == 1 else f"the {hang.finished:,} that are"
+        told = f"At step {hang.step:,}, counted from 0, {hosts} for ever for {others} done."
+        return Told("No, it hangs", "bad", paragraph(told) + lost)
+    steps = int(evaluation.num_steps(evaluation.remainder).max())
+    told = f"{counted(steps, 'step')} on {_every(evaluation.num_hosts)}."
+    return Told("Yes", "warn" if lost else "good", paragraph(told) + lost)
+
+
+def _every(num_hosts: int) -> str:
+    return "the one host" if num_hosts == 1 else f"each of {num_hosts:,} hosts"
+
+
+def _wrong(lint: Lint) -> Told:
+    counts = Counter(finding.severity for finding in lint.findings)
+    if not counts:
+        told = f"{counted(len(lint.rules), 'rule')} looked, and found nothing."
+        return Told("Nothing found", "good", paragraph(told))
+    said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
+    worth: Worth = "bad" if counts["error"] else "warn"
+    return Told(said, worth, items(_few(lint)))
+
+
+def _few(lint: Lint) -> Iterator[str]:
+    for number, finding in enumerate(lint.findings[:_MOST_FINDINGS]):
+        yield f"{link(f'finding-{number}', finding.rule.code)} {plain(finding.rule.title)}"
+    if len(lint.findings) > _MOST_FINDINGS:
+        yield f"{len(lint.findings) - _MOST_FINDINGS} more"

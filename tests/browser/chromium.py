@@ -1,0 +1,121 @@
+"""Chromium, found on this machine and started without a network; pages opened in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_FLAGS = (
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+)
+WIDE, NARROW = 1280, 390  # pixels: of a desk, and of a telephone
+Scheme = Literal["light", "dark"]
+
+
+def chromium(named: str | None) -> str | None:
+    """Return the path of Chromium, the one that is named or one of `NAMES`, None without one."""
+    return shutil.which(named) if named else next(filter(None, map(shutil.which, NAMES)), None)
+
+
+@contextmanager
+def started(named: str | None) -> Iterator[Any]:
+    """Yield a browser, else why there is none."""
+    path = chromium(named)
+    if path is None:
+        yield f"{named} is no program" if named else f"none of {', '.join(NAMES)} is installed"
+        return
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError as error:
+        yield f"the extra shardctl[browser] is not installed ({error})"
+        return
+    with ExitStack() as stack:
+        playwright = stack.enter_context(sync_playwright())
+        browser = playwright.chromium.launch(executable_path=path, args=list(_FLAGS))
+        stack.callback(browser.close)
+        yield browser
+
+
+@dataclass(kw_only=True)
+class Opened:
+    """A page in a browser, and what happened there that should not: it is empty where all is well.
+
+    page: of Playwright. happened: requests that leave, errors, messages of the console, dialogs.
+    """
+
+    page: Any
+    happened: list[str] = field(default_factory=list)
+
+    def is_quiet(self) -> bool:
+        """Whether nothing happened; a test shows what did."""
+        assert self.happened == []
+        return True
+
+
+@contextmanager
+def opened(
+    browser: Any,
+    file: Path,
+    *,
+    width: int = WIDE,
+    scheme: Scheme = "light",
+    scripts: bool = True,
+) -> Iterator[Opened]:
+    """Yield a file opened in a context of its own, which has no network."""
+    context = browser.new_context(
+        offline=True,
+        color_scheme=scheme,
+        viewport={"width": width, "height": 900 if width == WIDE else 844},
+        java_script_enabled=scripts,
+    )
+    try:
+        found = Opened(page=context.new_page())
+        _watch(found, file.as_uri())
+        found.page.goto(file.as_uri())
+        yield found
+    finally:
+        context.close()
+
+
+def _watch(found: Opened, address: str) -> None:
+    page, happened = found.page, found.happened
+
+    def asked(request: Any) -> None:
+        if request.url.partition("#")[0] != address:
+            happened.append(f"request: {request.url}")
+
+    def said(dialog: Any) -> None:
+        happened.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    page.on("request", asked)
+    page.on("console", lambda said: happened.append(f"console: {said.text}"))
+    page.on("pageerror", lambda error: happened.append(f"error: {error}"))
+    page.on("dialog", said)
+    page.on("popup", lambda popup: happened.append(f"popup: {popup.url}"))
+    page.on("download", lambda download: happened.append(f"download: {download.url}"))
+
+
+def open_all(page: Any) -> None:
+    """Open everything that is folded."""
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+
+
+def violations(page: Any) -> list[str]:
+    """Return what axe-core finds wrong with a page, a line a rule and element."""
+    import axe_playwright_python
+
+    source = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
+    page.evaluate(source)
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
+        for violation in found["violations"]
+        for node in violation["nodes"]
+    ]

@@ -1,0 +1,57 @@
+"""Text that overlaps, is cut or sticks out is noticed, and text that does not is left alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser.chromium import opened
+from tests.browser.geometry import faults
+
+_SVG = '<svg viewBox="0 0 200 100" style="width:200px">{}</svg>'
+_FINE = {
+    "lines": "<p>one</p><p>two</p>",
+    "scroller": '<div role="region" tabindex="0" style="overflow:auto;width:99px">'
+    f"<p style='width:2000px'>{'long ' * 80}</p></div>",
+    "folded": f"<details><summary>s</summary><p style='white-space:nowrap'>{'x ' * 900}</p>"
+    "</details>",
+    "picture": _SVG.format('<text x="5" y="20">one</text><text x="5" y="40">two</text>'),
+}
+_FAULTY = {
+    "wide": ("<p style='width:2000px'>wide</p>", "the page is"),
+    "cut": (
+        "<p style='overflow:hidden;width:50px;white-space:nowrap'>a long line of text</p>",
+        "is cut by its P",
+    ),
+    "sticking out": (
+        "<div style='width:60px'><p style='width:50px;white-space:nowrap'>a long line</p></div>",
+        "sticks out of its P",
+    ),
+    "on another": ("<p>one</p><p style='margin-top:-30px'>two</p>", "overlap"),
+    "labels": (
+        _SVG.format('<text x="5" y="20">one</text><text x="12" y="20">two</text>'),
+        "overlap",
+    ),
+    "label outside": (_SVG.format('<text x="190" y="20">outside</text>'), "leaves its picture"),
+}
+
+
+def found_in(browser: Any, folder: Path, body: str) -> list[str]:
+    """Return the faults of a page with this body."""
+    file = folder / "page.html"
+    file.write_text(f"<!DOCTYPE html><title>t</title><body>{body}", encoding="utf-8")
+    with opened(browser, file) as found:
+        return faults(found.page)
+
+
+@pytest.mark.parametrize("case", _FINE)
+def test_what_is_fine_is_left_alone(browser: Any, tmp_path: Path, case: str) -> None:
+    assert found_in(browser, tmp_path, _FINE[case]) == []
+
+
+@pytest.mark.parametrize("case", _FAULTY)
+def test_what_is_wrong_is_noticed(browser: Any, tmp_path: Path, case: str) -> None:
+    body, said = _FAULTY[case]
+    assert any(said in fault for fault in found_in(browser, tmp_path, body))

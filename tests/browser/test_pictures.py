@@ -1,0 +1,98 @@
+"""Pictures in a real browser: files that stand alone, images of a page and of a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import shardctl
+from shardctl.rendering.pictures.eval import eval_pictures
+from shardctl.rendering.pictures.formats.svg import svg_file
+from shardctl.rendering.pictures.hosts import hosts_pictures
+from shardctl.rendering.pictures.layout import layout_pictures
+from shardctl.rendering.pictures.picture import Label, Picture
+from shardctl.rendering.pictures.quality.loaders import loaders_pictures
+from shardctl.rendering.pictures.quality.quality import quality_pictures
+from shardctl.rendering.pictures.simulate import simulate_pictures
+from tests.browser.chromium import NARROW, WIDE, Scheme, opened, violations
+from tests.browser.geometry import faults
+from tests.rendering.pictures.drawn import HOSTILE, picture
+
+_ORDER = {"shuffle_seed": 3, "buffer": 10_000, "buffer_seed": 1}
+_DARK, _LIGHT = (24, 24, 24), (255, 255, 255)  # the backgrounds of `palette.py`
+
+ANSWERS: dict[str, Callable[[], Sequence[Picture]]] = {
+    "eval": lambda: eval_pictures(shardctl.evaluate("imagenet2012", batch=64, hosts=16)),
+    "hosts": lambda: hosts_pictures(shardctl.hosts("imagenet2012", "train", hosts=96)),
+    "layout": lambda: layout_pictures(shardctl.layout("imagenet2012")),
+    "loaders": lambda: loaders_pictures(shardctl.compare_loaders("mnist", "train")),
+    "quality": lambda: quality_pictures(shardctl.quality("imagenet2012", "train", _ORDER)),
+    "simulate": lambda: simulate_pictures(shardctl.simulate("imagenet2012", "train", _ORDER)),
+    "hostile": lambda: [picture(Label(x=0, y=20, text=text), text=text) for text in HOSTILE],
+}
+
+
+def page(folder: Path, body: str) -> Path:
+    """Return a page that has this body."""
+    file = folder / "page.html"
+    file.write_text(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><title>Pictures</title>'
+        '<meta name="viewport" content="width=device-width"><style>svg{max-width:100%;height:auto}'
+        f"body{{margin:0}}</style><main><h1>Pictures</h1>{body}</main>",
+        encoding="utf-8",
+    )
+    return file
+
+
+@pytest.mark.parametrize("name", ANSWERS)
+def test_nothing_of_a_file_overlaps_or_is_cut(name: str, browser: Any, tmp_path: Path) -> None:
+    """At its own size and on a telephone, where it is smaller and its letters have other widths."""
+    svg = "".join(svg_file(ANSWERS[name]()))
+    for width in (WIDE, NARROW):
+        with opened(browser, page(tmp_path, svg), width=width) as found:
+            assert faults(found.page) == []
+            assert violations(found.page) == []
+            assert found.is_quiet()
+
+
+def test_a_file_is_light_or_dark_as_the_browser_is(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "a.svg"
+    file.write_text("".join(svg_file([picture(Label(x=0, y=20, text="a"))])), encoding="utf-8")
+    schemes: dict[Scheme, tuple[int, int, int]] = {"light": _LIGHT, "dark": _DARK}
+    for scheme, background in schemes.items():
+        with opened(browser, file, scheme=scheme) as found:
+            fill = "getComputedStyle(document.querySelector('rect')).fill"
+            assert found.page.evaluate(fill) == f"rgb{background}"
+            assert found.page.evaluate("document.querySelector('title').textContent")
+            assert found.is_quiet()
+
+
+_PIXEL = """image => {
+  const canvas = document.createElement('canvas'), context = canvas.getContext('2d');
+  context.drawImage(image, 0, 0);
+  return [...context.getImageData(3, 3, 1, 1).data];
+}"""
+
+
+def test_two_answers_of_a_notebook_leave_each_other_and_the_page_alone(
+    browser: Any, tmp_path: Path
+) -> None:
+    answers = [shardctl.layout("mnist"), shardctl.evaluate("mnist", batch=64, hosts=3)]
+    body = '<p class="text page quiet">Text of the page</p>' + "".join(
+        answer._repr_html_() for answer in answers
+    )
+    with opened(browser, page(tmp_path, body), width=NARROW) as found:
+        images = found.page.locator("img")
+        assert images.count() == 2
+        for at in range(2):
+            image = images.nth(at)
+            assert image.evaluate("image => image.decode().then(() => image.naturalWidth)") == 640
+            assert image.evaluate("image => image.getBoundingClientRect().right") <= NARROW
+            assert image.evaluate(_PIXEL) == [*_LIGHT, 255]
+        styled = "getComputedStyle(document.querySelector('p')).color"
+        assert found.page.evaluate(styled) == "rgb(0, 0, 0)"
+        assert found.page.locator("[id]").count() == 0
+        assert found.is_quiet()

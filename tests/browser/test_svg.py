@@ -1,0 +1,54 @@
+"""SVG files of pictures in a real browser: whole, quiet, light and dark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from shardctl.planning.report.report import Report
+from shardctl.planning.report.shown import NotShown
+from shardctl.rendering.pictures.eval import eval_pictures
+from shardctl.rendering.pictures.formats.svg import svg_file
+from shardctl.rendering.pictures.hosts import hosts_pictures
+from shardctl.rendering.pictures.layout import layout_pictures
+from shardctl.rendering.pictures.picture import Picture
+from shardctl.rendering.pictures.quality.quality import quality_pictures
+from tests.browser.chromium import opened
+from tests.browser.geometry import faults
+from tests.browser.pages import hang, hostile
+
+
+def sheets(made: Report) -> Iterator[tuple[str, tuple[Picture, ...]]]:
+    """Yield the pictures of each answer of a report, as its command writes them."""
+    drawers = (
+        ("quality", quality_pictures),
+        ("hosts", hosts_pictures),
+        ("layout", layout_pictures),
+        ("evaluation", eval_pictures),
+    )
+    for name, drawer in drawers:
+        part = getattr(made, name)
+        assert not isinstance(part, NotShown)
+        yield name, drawer(part)
+
+
+@pytest.mark.parametrize("made", [hang, hostile])
+def test_files_stand_alone_and_their_text_is_whole(browser: Any, tmp_path: Path, made: Any) -> None:
+    for name, pictures in sheets(made()):
+        file = tmp_path / f"{name}.svg"
+        file.write_text("".join(svg_file(pictures)), encoding="utf-8")
+        grounds = []
+        for scheme in ("light", "dark"):
+            with opened(browser, file, scheme=scheme) as found:
+                assert faults(found.page) == []
+                assert found.page.locator("script, foreignObject, image, a").count() == 0
+                assert found.page.locator("svg > title").text_content()
+                grounds.append(
+                    found.page.evaluate("getComputedStyle(document.querySelector('.page')).fill")
+                )
+                assert found.is_quiet()
+        assert grounds[0] == "rgb(255, 255, 255)"
+        assert grounds[1] != grounds[0]

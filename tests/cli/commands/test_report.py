@@ -1,0 +1,331 @@
+"""`shardctl report`, from the command line to the page and the documents that it writes."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import strategies as st
+
+from tests.cases import check_cases
+from tests.cli.conftest import Outcome, Shardctl
+from tests.settings_options import as_options, settings_values
+from tests.tfds_datasets import build_dataset
+
+_LAYOUT = """\
+name: toy
+splits:
+  train: {shard_lengths: [30, 31, 0, 29, 30]}
+  test: {num_examples: 41, num_shards: 2}
+"""
+_NAMES = [f"toy-train.tfrecord-{n:05d}-of-00005" for n in (4, 2, 0, 1, 3)]
+_PARTS = ("layout", "shard_map", "strips", "quality", "hosts", "eval", "lint")
+
+
+@pytest.fixture(autouse=True)
+def toy(shardctl: Shardctl) -> Path:
+    """The folder in which commands run, with a dataset and an order of its files."""
+    Path("toy.yaml").write_text(_LAYOUT)
+    Path("order.txt").write_text("\n".join(_NAMES))
+    return Path.cwd()
+
+
+def document(ran: Outcome) -> dict[str, Any]:
+    assert ran.exit_code == 0, ran.stderr
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def test_a_page_goes_to_a_file_or_a_pipe(shardctl: Shardctl) -> None:
+    ran = shardctl("report", "-d", "toy.yaml", "-o", "report.html")
+    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
+    page = Path("report.html").read_text()
+    assert page.startswith("<!DOCTYPE html>")
+    piped = shardctl("report", "-d", "toy.yaml")
+    assert (piped.exit_code, piped.stdout) == (0, page)
+
+
+def test_a_terminal_is_no_place_for_a_page(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    ran = shardctl("report", "-d", "toy.yaml")
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "error: --format html writes a page for browsers: name a file with --output FILE\n"
+    )
+    assert shardctl("report", "-d", "toy.yaml", "-f", "json").exit_code == 0
+
+
+def test_each_part_is_what_its_command_writes(shardctl: Shardctl) -> None:
+    order = ("-d", "toy.yaml", "--shuffle-seed", 5, "--buffer", 16, "--buffer-seed", 2)
+    batch = ("--batch", 8)
+    made = document(
+        shardctl("report", "train", *order, *batch, "--hosts", 3, "--devices", 4, "-f", "json")
+    )
+    alone = {
+        "quality": ("quality", "train", *order, *batch, "--hosts", 3),
+        "hosts": ("hosts", "train", *order, *batch, "--hosts", 3),
+        "eval": ("eval", "-d", "toy.yaml", "--batch", 2, "--devices", 4, "--hosts", 3),
+        "layout": ("layout", "train", "-d", "toy.yaml"),
+    }
+    for name, words in alone.items():
+        expected = document(shardctl(*words, "-f", "json"))
+        if name == "layout":
+            (split,) = expected["splits"]
+            del split["shards"]
+            assert made[name]["splits"][0] == {key: split[key] for key in made[name]["splits"][0]}
+        else:
+            assert made[name] == expected, name
+    linted = shardctl("lint", "train", *order, *batch, "--hosts", 3, "-f", "json")
+    assert linted.exit_code == 1
+    assert made["lint"] == json.loads(linted.stdout)
+    assert list(made)[:3] == ["format_version", "kind", "dataset"]
+    assert (made["kind"], made["spec"], made["num_hosts"]) == ("report", "train", 3)
+    assert made["loaders"] is None
+
+
+def test_findings_are_no_failure_and_warnings_are_said_once(shardctl: Shardctl) -> None:
+    words = ("report", "-d", "toy.yaml", "--shuffle-files", "--buffer", 9)
+    ran = shardctl(*words, "-f", "yaml")
+    assert ran.exit_code == 0
+    made = yaml.safe_load(ran.stdout)
+    assert made["lint"]["findings"]
+    assert ran.stderr.splitlines() == [f"warning: {text}" for text in made["warnings"]]
+    assert ran.stderr.count("no seed is given") == 1
+    assert made["predictable"] is False
+    assert made["open"].startswith("--shuffle-files without a seed")
+    assert made["assumed"] == {"shuffle_seed": 1, "buffer_seed": 2}
+
+
+def test_the_settings_are_those_of_config(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\nread:\n  cycle: 2\n  buffer: 9\n  buffer_seed: 3\n"
+        "lint: {ignore: SC001, hosts: 4}\n"
+    )
+    words = ("--cycle", 3, "--batch", 4, "-f", "json")
+    told = document(shardctl("config", *words))["settings"]
+    made = document(shardctl("report", *words, "--eval", "test[:9]"))["settings"]
+    by_name = {item["name"]: item for item in made}
+    told = {item["name"]: item for item in told}
+    changed = {name for name in told if told[name] != by_name[name]}
+    assert changed == {"lint.eval", "read.host"}
+    assert by_name["lint.eval"]["value"] == ["test[:9]"]
+    assert (by_name["lint.eval"]["origin"], by_name["lint.eval"]["by"]) == ("option", "--eval")
+    assert (by_name["read.host"]["value"], by_name["read.host"]["by"]) == ("0/4", "lint.hosts")
+
+
+def test_lint_looks_at_what_shardctl_yaml_says(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\nread: {epochs: 3, shuffle_seed: 1}\n"
+        "lint:\n  hosts: 4\n  eval: ['train[50%:]']\n  take: 7\n  ignore: [SC006]\n"
+        "  fail_on: error\n"
+    )
+    made = document(shardctl("report", "-f", "json"))
+    ran = shardctl("lint", "-f", "json")
+    assert ran.exit_code == 1
+    assert made["lint"] == json.loads(ran.stdout)
+    assert made["num_hosts"] == 4
+    assert made["eval"]["spec"] == "train[50%:]"
+
+
+def test_what_lint_alone_looks_at_is_said(shardctl: Shardctl) -> None:
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nlint: {specs: ['train[:9]', test]}\n")
+    made = document(shardctl("report", "-f", "json"))
+    assert made["notes"][-1] == (
+        "lint looks at what the report is about; `shardctl lint` looks at 'train[:9]' and 'test' "
+        "here"
+    )
+
+
+def test_settings_of_a_folder_above_are_said(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("shardctl.yaml").write_text("dataset: toy.yaml\nlint: {specs: test, hosts: 2}\n")
+    Path("below").mkdir()
+    monkeypatch.chdir("below")
+    ran = shardctl("report", "-o", "report.html")
+    # What a report does not take from there is not named.
+    assert ran.stderr == "settings of ../shardctl.yaml: dataset toy.yaml, lint hosts 2\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train["], "'train[' is not a subsplit"),
+        (["--host", "0/3", "--hosts", "4"], "--host 0/3 and --hosts 4: two numbers of hosts"),
+        (["--hosts", "0"], "--hosts '0'"),
+        (["--hosts", "1000001"], "--hosts '1000001': a number from 1 to 1000000 is needed"),
+        (["--devices", "1000001"], "--devices '1000001': a number from 1 to 1000000 is needed"),
+        (["-d", "nowhere.yaml"], "no file or folder 'nowhere.yaml'"),
+        (["--drop-remainder"], "--drop-remainder"),
+        (["--eval", "tset"], "no split 'tset' in toy; it has: test, train"),
+        (["--eval", "test", "--eval", "test[1"], "'test[1' is not a subsplit"),
+        (["--loader", "torch", "--loader-version", "2.0"], "--loader-version 2.0: of torch"),
+        (["-f", "csv"], "no format 'csv' here"),
+        (["-o", "report.csv"], "is no place for csv"),
+    ],
+)
+def test_what_cannot_be_read_is_one_line_and_writes_nothing(
+    shardctl: Shardctl, words: list[str], message: str
+) -> None:
+    given = [] if "-d" in words else ["-d", "toy.yaml"]
+    output = [] if "-o" in words or "-f" in words else ["-o", "report.html"]
+    ran = shardctl("report", *given, *words, *output)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert message.replace("'", "") in ran.stderr.replace("'", "")
+    assert ran.stderr.count("\n") == 1
+    assert not Path("report.html").exists()
+
+
+def again(shardctl: Shardctl, line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Outcome:
+    """Run the line of a report in another folder, for a document in place of the page."""
+    listed, _, rest = line.partition("shardctl report ")
+    words = shlex.split(f"shardctl report {rest}")
+    assert words[0] == "shardctl"
+    assert words[-2:] == ["-o", "report.html"]
+    if listed:
+        *_, bar = names = shlex.split(listed)[2:]
+        assert bar == "|"
+        path = folder / "names.txt"
+        path.write_text("".join(f"{name}\n" for name in names[:-1]))
+        words[words.index("--file-order") + 1] = str(path)
+    with monkeypatch.context() as patched:
+        patched.chdir(folder)
+        return shardctl(*words[1:-2], "-f", "json")
+
+
+# What says where settings came from, and not what they are.
+_OF_THE_PLACE = ("settings", "again")
+
+
+def test_the_line_makes_the_same_report_in_another_folder(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other place"
+    other.mkdir()
+    Path("shardctl.yaml").write_text(
+        "dataset: toy.yaml\nread: {cycle: 2, file_order: order.txt, buffer: 9, buffer_seed: -3}\n"
+        "stages: null\nlint: {eval: ['test[:9]'], seeds: [-1, 2], ignore: SC00, hosts: 3}\n"
+    )
+    for words in ([], ["train[:50%]", "--batch", "4", "--devices", "2"]):
+        made = document(shardctl("report", *words, "-f", "json"))
+        repeated = document(again(shardctl, made["again"], other, monkeypatch))
+        for name in made:
+            if name not in _OF_THE_PLACE:
+                assert repeated[name] == made[name], name
+        assert shlex.split(repeated["again"]) == shlex.split(made["again"])
+
+
+def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+
+    def check(case: tuple[dict[str, object], str | None, str, list[str]]) -> None:
+        values, spec, reads, more = case
+        words = [*([] if spec is None else [spec]), *as_options(values), *more, "-d", reads]
+        ran = shardctl("report", *words, "-f", "json")
+        if ran.exit_code:
+            assert ran.exit_code == 2
+            assert ran.stdout == ""
+            assert [line for line in ran.stderr.splitlines() if line.startswith("error: ")]
+            return
+        made = json.loads(ran.stdout)
+        assert made["kind"] == "report"
+        for name in _PARTS:
+            assert set(made[name]) == {"not_shown"} or len(made[name]) > 1 or name == "layout"
+        page = shardctl("report", *words, "-o", "report.html")
+        assert page.exit_code == 0
+        assert Path("report.html").read_text().rstrip().endswith("</html>")
+        if made["predictable"]:
+            checked_beside_the_verbs(made, values, spec, reads, more)
+        repeated = again(shardctl, made["again"], other, monkeypatch)
+        assert repeated.exit_code == 0, (made["again"], repeated.stderr)
+        found = json.loads(repeated.stdout)
+        for name in made:
+            if name not in _OF_THE_PLACE:
+                assert found[name] == made[name], name
+        assert (
+            found["again"].partition("shardctl ")[2].replace(str(other), str(Path.cwd()))
+            == (made["again"].partition("shardctl ")[2])
+            or "file-order" in made["again"]
+        )
+
+    def checked_beside_the_verbs(
+        made: dict[str, Any],
+        values: dict[str, object],
+        spec: str | None,
+        reads: str,
+        more: list[str],
+    ) -> None:
+        order = [*([] if spec is None else [spec]), *as_options(values), "-d", reads]
+        hosts = more[:2] if more[:1] == ["--hosts"] and "host" not in values else []
+        ran = shardctl("quality", *order, *hosts, "-f", "json")
+        if "not_shown" in made["quality"]:
+            assert ran.exit_code == 2
+            assert ran.stderr.splitlines()[-1] == f"error: {made['quality']['not_shown']}"
+        else:
+            assert json.loads(ran.stdout) == made["quality"]
+
+    cases = st.tuples(
+        settings_values,
+        st.sampled_from([None, "train", "train[:9]", "train[:1]", "train[5:5]", "test+train"]),
+        st.sampled_from(["toy.yaml", "mnist"]),
+        st.sampled_from([[], ["--hosts", "3"], ["--eval", "train[:7]"], ["--devices", "3"]]),
+    )
+    check_cases(cases, check, 40)
+
+
+def test_hostile_names_do_nothing(shardctl: Shardctl) -> None:
+    folder = Path("<script>alert(1)<\u200e'\"&\n::error::x")
+    folder.mkdir()
+    name = "<img src=x onerror=alert(1)>\"'&;`$(x)`"
+    splits = {
+        "train": {"shard_lengths": [30, 40], "filenames": [f"a{name}", "b.tfrecord"]},
+        "test": {"shard_lengths": [3], "filenames": ["]]></svg><script>"]},
+    }
+    (folder / "bad.yaml").write_text(json.dumps({"name": "toy", "splits": splits}))
+    words = ("-d", str(folder / "bad.yaml"), "--eval", "test[:2]")
+    ran = shardctl("report", *words, "-o", "report.html")
+    assert ran.exit_code == 0, ran.stderr
+    page = Path("report.html").read_text()
+    assert "<script" not in page
+    assert "<img" not in page
+    assert "\u200e" not in page
+    assert not [line for line in page.splitlines() if line.lstrip().startswith("::")]
+    made = document(shardctl("report", *words, "-f", "json"))
+    # The line is one word for each word, whatever is in them.
+    assert shlex.split(made["again"])[:4] == [
+        *("shardctl", "report", "-d"),
+        str(Path.cwd() / folder / "bad.yaml"),
+    ]
+
+
+def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> None:
+    folder = build_dataset(tmp_path / "data", splits={"train": [4, 4, 2], "test": [3]})
+    sizes = [path.stat().st_size for path in sorted(folder.glob("toy-train*"))]
+    made = document(shardctl("report", "--hosts", 2, "-d", folder, "-f", "json"))
+    (train,) = made["layout"]["splits"]
+    assert train["num_bytes"] == sum(sizes)
+    _, files, examples = made["hosts"]["strategies"]
+    assert [host["num_bytes"] for host in files["hosts"]] == [sizes[0] + sizes[2], sizes[1]]
+    assert [host["num_bytes"] for host in examples["hosts"]] == [sum(sizes)] * 2
+    assert (
+        document(shardctl("hosts", "--hosts", 2, "-d", folder, "-f", "json"))["strategies"]
+        == (made["hosts"]["strategies"])
+    )
+
+
+def test_what_tfds_cannot_read_is_no_affair_of_another_loader(shardctl: Shardctl) -> None:
+    Path("records.yaml").write_text(f"{_LAYOUT}file_format: array_record\n")
+    words = ("report", "-d", "records.yaml", "--shuffle-seed", 3, "-f", "json")
+    assert "as_dataset" in shardctl(*words).stderr
+    ran = shardctl(*words, "--loader", "grain")
+    assert (ran.exit_code, ran.stderr) == (0, "")

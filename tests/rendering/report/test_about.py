@@ -1,0 +1,25 @@
+"""What a report stands on: stand-ins, warnings, fingerprint, versions, the command."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import shardctl
+from shardctl.rendering.report.about import about_section
+from tests.rendering.report.reports import mnist, shared, text_of
+
+
+def test_what_was_assumed_and_how_to_make_it_again() -> None:
+    made = replace(mnist(), warnings=("that is odd",))
+    html = about_section(made).body
+    text = text_of(html)
+    assert "Nobody said how many hosts read: 8 are shown side by side" in text
+    assert "That is odd" in text
+    assert "shardctl report -d mnist:3.0.1 -o report.html" in text
+    assert made.dataset.fingerprint in text
+    assert f"shardctl {shardctl.__version__} rules of the order 1 (TensorFlow 2.21" in text
+
+
+def test_nothing_assumed_is_not_mentioned() -> None:
+    made = replace(shared(), notes=(), warnings=())
+    assert "assumed" not in about_section(made).body

@@ -1,0 +1,21 @@
+"""The evaluation: where it hangs, what cures it, what becomes of remainders."""
+
+from __future__ import annotations
+
+from shardctl.rendering.report.evaluation import evaluation_section
+from tests.rendering.report.reports import lacking, shared, text_of
+
+
+def test_a_hang_its_cures_and_the_call_that_pads() -> None:
+    html = evaluation_section(shared()).body
+    text = text_of(html)
+    assert "36 examples on 2 hosts of 1 device, in batches of 4 a device, 4 a host." in text
+    assert "Hangs at step 4, counted from 0: host 0 waits there for 1 host" in text
+    assert '<code class="short">--pad</code>' in html
+    assert "<code>shardctl.tfds.evaluation(builder, &#x27;test&#x27;" in html
+    assert "remainders are left ragged* dropped padded" in text
+    assert "<svg" in html
+
+
+def test_an_evaluation_that_is_not_shown() -> None:
+    assert text_of(evaluation_section(lacking()).body).startswith("Not shown: tiny has no split")

@@ -1,0 +1,105 @@
+"""The first blocks of an order in a terminal."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from shardctl.planning.simulate import Simulation, simulate
+from shardctl.rendering.simulate import simulate_table
+from shardctl.rendering.terminal.strips import strip_lines
+from shardctl.rendering.text.tables import PLAIN, Screen, display_width
+from tests.cases import check_cases
+from tests.rendering.pictured import dataset, simulations
+
+
+def simulated(*lengths: int, skip: int = 0, take: int | None = None, **settings: Any) -> Simulation:
+    return simulate(dataset(*lengths), "train", settings, skip=skip, take=take)
+
+
+def lines(simulation: Simulation, width: int = 80, *, color: bool = False) -> list[str]:
+    screen = Screen(width=width, color=color, pictures=True)
+    return "".join(strip_lines(simulation, screen)).splitlines()
+
+
+def test_cycle_3_block_2_by_hand() -> None:
+    # Shards of 3, 5, 4 and 2: 0 1 | 3 4 | 8 9 | 2 | 5 6 | 10 11 | shard 3 takes slot 0: 12 13 | 7
+    # 30 columns: 2 for each of 8 visits, and 14 more for 14 examples.
+    assert lines(simulated(3, 5, 4, 2, cycle=3, block=2), 40) == [
+        "positions 0 to 13: a row is a slot, a",
+        "number the shard it reads then",
+        "  slot 0  0───        0──        3───",
+        "  slot 1      1───       1───        1──",
+        "  slot 2          2───       2───",
+        "position  0   2   4   6  7   9   11  13",
+        "",
+    ]
+
+
+def test_epochs_and_batches_stand_below_their_positions() -> None:
+    found = lines(simulated(2, 2, cycle=2, block=1, epochs=2, batch=3))
+    position, epoch, step = found[-4:-1]
+    # Epoch 1 begins at position 4; steps at 0, 3 and 6.
+    assert epoch.index("1") == position.index("4")
+    assert [step.index(number) for number in "12"] == [position.index("3"), position.index("6")]
+
+
+def test_without_slots_runs_follow_each_other() -> None:
+    # A buffer of one mixes nothing: 0 0 1 2 | 2 2 2 2 | 2 2 2 2 | 3 3 3 and the 0 of epoch 1, ..
+    assert lines(
+        simulated(2, 1, 9, 3, buffer=1, buffer_seed=1, cycle=1, batch=4, epochs=2), 60
+    ) == [
+        "positions 0 to 29: a number is a shard (─ more of its",
+        "examples, | a batch begins, ‖ an epoch begins)",
+        "       0 |0── 1 2|2──────|2──────|3────‖0|0 1 2──|2──────",
+        "      24 |2──── 3|3──",
+        "",
+    ]
+
+
+def test_a_long_run_says_how_many_it_has() -> None:
+    assert lines(simulated(1251, 3, buffer=1, buffer_seed=1, cycle=1)) == [
+        "positions 0 to 1253: a number is a shard (─ more of its examples, × how many)",
+        "       0  0×1,251 1────",
+        "",
+    ]
+
+
+def test_an_empty_stretch_has_no_picture() -> None:
+    assert lines(simulated(3, 5, take=0)) == []
+    assert lines(simulated(0)) == []
+
+
+def test_a_table_has_them_where_the_screen_shows_pictures() -> None:
+    simulation = simulated(3, 5, cycle=2, block=2)
+    with_them = "".join(simulate_table(simulation, Screen(width=80, pictures=True)))
+    assert "\n".join(lines(simulation)) in with_them
+    assert "─" not in "".join(simulate_table(simulation, PLAIN))
+
+
+def _without_codes(line: str) -> str:
+    return re.sub(r"\x1b\[[\d;]*m", "", line)
+
+
+def test_no_line_is_wider_than_the_screen_and_shards_come_in_their_order() -> None:
+    def check(simulation: Simulation) -> None:
+        order = simulation.order
+        for width in (40, 57, 120):
+            found = lines(simulation, width)
+            assert all(display_width(line) <= width for line in found), found
+            colored = lines(simulation, width, color=True)
+            assert [_without_codes(line) for line in colored] == found
+            if not found or order.codes.several_splits:
+                continue
+            head = " ".join(found[: next(i for i, line in enumerate(found) if line[:1] == " ")])
+            last = int(re.findall(r"position(?:s \d+ to)? (\d+):", head)[0])
+            codes = order.read(simulation.skip, last + 1)
+            shards = order.codes.places(codes)[1].tolist()
+            named = set()
+            for line in found:
+                match = re.match(r" *(slot )?\d+ (?P<row>.*)", line)
+                if match:
+                    named |= set(map(int, re.findall(r"(?<![×\d.,])\d+(?![.,\d])", match["row"])))
+            assert set(shards) == named, found
+
+    check_cases(simulations(), check, 120)
