@@ -45,6 +45,7 @@ def outcome(**what: Any) -> Outcome:
         {"arguments": ("plan", "-f", "npy"), "stdout": b"\x93NUMPY\0"},
         {"arguments": ("plan", "-o", "x"), "new_files": frozenset({"x"})},
         {"arguments": ("diff", "x", "--update"), "changed": frozenset({"x"})},
+        {"arguments": ("diff", "x", "y"), "exit_code": 2, "stderr": b"error: a\nerror: b\n"},
     ],
 )
 def test_what_is_right(good: dict[str, Any]) -> None:
