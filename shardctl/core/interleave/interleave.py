@@ -15,7 +15,8 @@ from shardctl.core.interleave.continuation import (
     open_rest_at,
     state_at,
 )
-from shardctl.core.interleave.read import read
+from shardctl.core.interleave.read import read, visits
+from shardctl.core.interleave.runs import Runs
 from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 
@@ -129,6 +130,13 @@ class Interleave:
             read(self._schedule, begin, min(begin + chunk_size, stop), ids)
             for begin in range(start, stop, chunk_size)
         )
+
+    def visits(self, start: int, stop: int, first_ids: npt.ArrayLike) -> Iterator[Runs]:
+        """Return an iterator over the visits of [start, stop): (first id, how many), int64[v] each.
+
+        What `read` returns, at the cost of visits and not of ids, piece by piece.
+        """
+        return visits(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
 
     def state(self, position: int) -> InterleaveState:
         """Return what is in each slot after `position` examples were consumed."""
