@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot import pinned_layout
-from shardctl.core.snapshot.cells import cell_digests
+from shardctl.core.snapshot.run_cells import digests_of_codes
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
@@ -81,10 +81,11 @@ def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
     pinned = side(before)
     for block, (start, stop) in enumerate([(0, 4096), (4096, 8192), (8192, 10_000)]):
         codes = order.read(start, stop)
-        cells = list(cell_digests([codes], splits))
+        cells = list(digests_of_codes([codes], splits))
         assert pinned.holds(cells, size=4096, block=block)
         codes[-1] ^= 1
-        assert not pinned.holds(list(cell_digests([codes], splits)), size=4096, block=block)
+        changed = list(digests_of_codes([codes], splits))
+        assert not pinned.holds(changed, size=4096, block=block)
 
 
 def test_nothing_is_asked_of_a_block_past_the_end_or_of_a_known_order() -> None:
