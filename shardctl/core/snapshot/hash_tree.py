@@ -12,7 +12,7 @@ A digest has 128 bits: among n different orders some two share a root with odds 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, zip_longest
@@ -116,14 +116,12 @@ def differing_blocks(one: HashTree, other: HashTree) -> tuple[int, list[int]]:
 
 
 def _parents(nodes: Sequence[bytes]) -> list[bytes]:
-    return list(_paired(nodes))
-
-
-def _paired(nodes: Sequence[bytes]) -> Iterator[bytes]:
-    for index in range(0, len(nodes) - 1, 2):
-        yield digest(b"node" + nodes[index] + nodes[index + 1])
-    if len(nodes) % 2:
-        yield nodes[-1]
+    left, right = nodes[::2], nodes[1::2]
+    parents = [
+        hashlib.sha256(b"node" + one + other).digest()[:DIGEST_BYTES]
+        for one, other in zip(left, right, strict=False)
+    ]
+    return [*parents, *left[len(right) :]]
 
 
 def _root(nodes: Sequence[bytes]) -> bytes:

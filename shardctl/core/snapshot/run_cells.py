@@ -91,8 +91,9 @@ def _digests(
     by_runs = 2 * (high - low + 1) <= np.minimum(end - borders, CELL_SIZE)
     inner = slice(low[0], high[-1])
     split, head_ids = splits.split_ids(heads)
-    _, ids = splits.split_ids(firsts[inner])
+    ids = firsts[inner]
     if len(splits.names) > 1:
+        _, ids = splits.split_ids(ids)
         ends = np.append(borders[1:], end)
         tails = firsts[high - 1] + ends - 1 - starts[high - 1]
         lasts = firsts[:-1] + np.diff(starts) - 1  # of runs that end within the cell

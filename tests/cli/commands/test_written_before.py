@@ -96,7 +96,7 @@ def test_a_file_of_version_1_is_compared_with_today_and_brought_up_to_date(
     given = ["--spec", spec, *options] if not spec.startswith("-") else [spec, *options]
     same = shardctl("diff", name, *given)
     assert same.exit_code == 0, same.stdout
-    assert shardctl("diff", name, *given, "--cycle", "2", "--block", "5").exit_code == 1
+    assert shardctl("diff", name, *given, "--spec", "train[1:]").exit_code == 1
     assert Path(name).read_text("utf-8") == (SNAPSHOTS / name).read_text("utf-8")
     assert shardctl("diff", name, *given, "--update").exit_code == 0
     assert without_refs(Path(name).read_text("utf-8")) == (VERSION_2 / name).read_text("utf-8")
