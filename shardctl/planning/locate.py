@@ -19,7 +19,6 @@ from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import SettingsLike
-from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
@@ -71,14 +70,12 @@ class ConsumedSource:
 class Located(Tabular):
     """What was found, in the order asked, and what was not.
 
-    `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
-    one: a buffer has no random access. `sources` is empty where there is one alone.
+    `sources` is empty where there is one alone.
     """
 
     order: Order
     matches: Sequence[Match]
     warnings: tuple[str, ...] = ()
-    num_replayed: int = 0
     sources: tuple[ConsumedSource, ...] = ()
 
     def __repr__(self) -> str:
@@ -211,7 +208,6 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
         order=order,
         matches=_matches(order, *found),
         warnings=tuple(warnings),
-        num_replayed=_num_replayed(order, found[0]),
         sources=_consumed(order, last + 1),
     )
 
@@ -248,17 +244,6 @@ def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
         return matches_at(order, positions[here], codes[here])
 
     return OnDemand(len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE])
-
-
-def _num_replayed(order: Order, found: Int64s) -> int:
-    """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not len(found) or not order.stream_size:
-        return 0
-    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
-    positions = np.unique(found)
-    in_epoch = positions % order.stream_size
-    gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
-    return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
 
 
 def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:
