@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,11 +11,13 @@ from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
 # Each file that is opened takes about a microsecond and 200 bytes.
 MAX_OPENED = 1 << 24
+_PIECE = 1 << 20  # examples of all hosts that are read at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +67,18 @@ class EpochReading:
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
         # A copy: the slice alone would keep the examples of all hosts in memory.
         return self.interleave.read(first, last + 1, self.first_codes)[:: self.stride].copy()
+
+    def runs(self, start: int, stop: int) -> Iterator[Runs]:
+        """Yield the runs of consecutive codes at positions [start, stop), in pieces; see `Runs`.
+
+        They are those of visits, which may count on from one to the next.
+        """
+        if self.stride == 1:
+            yield from self.interleave.visits(start, stop, self.first_codes)
+            return
+        size = max(1, _PIECE // self.stride)  # of a host that skips most, most runs are of one
+        for begin in range(start, stop, size):
+            yield runs_in(self.codes(begin, min(begin + size, stop)))
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row of the order's reads, offset in what the row reads), int64[q] each."""

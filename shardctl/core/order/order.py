@@ -13,6 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
@@ -154,16 +155,34 @@ class Order:
     @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        if not 0 <= start <= stop <= self.num_examples:
-            raise UsageError(
-                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
-            )
-        if start == stop:
-            return
-        size = self.stream_size
-        for epoch in range(start // size, -(-stop // size)):
-            first = epoch * size
-            yield from self._stream_chunks(epoch, max(start - first, 0), min(stop - first, size))
+        for epoch, begin, end in self._streams(start, stop):
+            yield from self._stream_chunks(epoch, begin, end)
+
+    @checked
+    def runs(self, start: int, stop: int) -> Iterator[Runs]:
+        """Yield (first code, length) of the runs of consecutive codes at [start, stop), in pieces.
+
+        Each column is int64[r]. A run is as long as can be, over borders of blocks, files and
+        epochs, so that runs are the same for whatever hands out the same codes. Where no buffer
+        mixes the blocks, the cost is that of blocks and not of examples.
+
+        >>> from shardctl.core.dataset.dataset import Split
+        >>> train = Split.even(name="train", num_examples=8, num_shards=2)
+        >>> order = Order(Dataset(name="d", splits=(train,)),
+        ...               [SplitRange(split=train, start=0, stop=8)],
+        ...               ReadSettings(cycle=2, block=3))
+        >>> [[column.tolist() for column in piece] for piece in order.runs(1, 8)]
+        [[[1, 4, 3], [2, 3, 1]], [[7], [1]]]
+        """
+        return joined_runs(self._runs(start, stop))
+
+    def _runs(self, start: int, stop: int) -> Iterator[Runs]:
+        """Yield runs that may count on from one to the next."""
+        if self.has_blocks:
+            for epoch, begin, end in self._streams(start, stop):
+                yield from self.reading(epoch, stop=end).runs(begin, end)
+        else:
+            yield from map(runs_in, self.chunks(start, stop))
 
     @checked
     def codes_at(self, positions: Int64sLike) -> Int64s:
@@ -359,6 +378,19 @@ class Order:
             self._files_are_alike
             and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
         )
+
+    def _streams(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (epoch, start, stop), the positions [start, stop) as those of streams."""
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
+            )
+        if start == stop:
+            return
+        size = self.stream_size
+        for epoch in range(start // size, -(-stop // size)):
+            first = epoch * size
+            yield epoch, max(start - first, 0), min(stop - first, size)
 
     def _stream_chunks(self, epoch: int, start: int, stop: int) -> Iterator[Int64s]:
         reading = self.reading(epoch, stop=stop)
