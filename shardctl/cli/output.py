@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from shardctl.cli.color import is_colored
 from shardctl.core.secrets import without_secrets
-from shardctl.core.text import inert, printable, quoted
+from shardctl.core.text import inert, printable, quoted, utf8
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.looks import styled
 from shardctl.rendering.text.tables import Screen
@@ -65,11 +65,7 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
 
     with new_file(output, num_bytes=num_bytes) as file:
         for chunk in chunks:
-            file.write(_encoded(chunk) if isinstance(chunk, str) else chunk)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
+            file.write(utf8(chunk) if isinstance(chunk, str) else chunk)
 
 
 def _to_stdout(chunks: Iterable[Chunk]) -> None:
@@ -79,7 +75,7 @@ def _to_stdout(chunks: Iterable[Chunk]) -> None:
     try:
         for chunk in chunks:
             with _on_stdout():
-                stdout.write(_encoded(chunk) if isinstance(chunk, str) else chunk)
+                stdout.write(utf8(chunk) if isinstance(chunk, str) else chunk)
         with _on_stdout():
             stdout.flush()
     except _ReaderLeftError:

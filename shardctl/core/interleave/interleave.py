@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from weakref import ref
 
@@ -176,8 +175,9 @@ class Interleave:
             raise UsageError(f"{name} {wrong[0]}: there are {stop}, counted from 0")
 
 
-_LATEST: deque[ref[Schedule]] = deque(maxlen=4)
+_IN_USE: list[ref[Schedule]] = []
 _MANY = 1 << 12  # shards from which on it is worth a look whether there is one already
+_MOST = 16  # schedules that are looked through
 
 
 def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule:
@@ -187,7 +187,7 @@ def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule
     """
     if len(lengths) < _MANY:
         return build_schedule(lengths, cycle_length, block_length)
-    for known in tuple(_LATEST):
+    for known in tuple(_IN_USE):
         made = known()
         if (
             made is not None
@@ -196,7 +196,8 @@ def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule
         ):
             return made
     made = build_schedule(lengths, cycle_length, block_length)
-    _LATEST.append(ref(made))
+    in_use = [known for known in tuple(_IN_USE) if known() is not None]
+    _IN_USE[:] = [*in_use, ref(made)][-_MOST:]
     return made
 
 
