@@ -17,7 +17,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.interleave.schedule import _opening_keys as opening_keys
+from shardctl.core.interleave.openings import opening_keys
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.errors import UsageError
@@ -216,7 +216,7 @@ class EndlessInterleave:
         rows, _ = self._rows(index * self._size, (index + 1) * self._size)
         rows, skips, lengths = self._behind(state, rows)
         block_length = self._block_length
-        keys = opening_keys(lengths, self._cycle_length, block_length)
+        keys, _ = opening_keys(lengths, block_length, list(range(self._cycle_length)))
         # The window ends where the round begins in which its last shard is opened. What is in a
         # slot then was opened there last: several writes to one place leave the last of them.
         rounds, slots = np.divmod(keys, self._cycle_length)

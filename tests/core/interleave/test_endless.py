@@ -12,7 +12,7 @@ from shardctl.core.interleave.interleave import Interleave
 from shardctl.errors import UsageError
 from tests.core.interleave.endless_cases import EndlessCase
 
-NUM_CASES = 250
+NUM_CASES = 40
 
 
 @pytest.mark.parametrize("part", range(2))

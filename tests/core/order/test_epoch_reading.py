@@ -144,7 +144,7 @@ def both_readings(seed: int) -> tuple[EndlessReading, EpochReading, np.random.Ge
 def test_an_endless_reading_is_that_of_a_list_that_is_long_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for seed in range(150):
+    for seed in range(50):
         monkeypatch.setattr(endless_module, "_OPENED", EndlessCase.of(seed).opened)
         endless, listed, draw = both_readings(seed)
         size = endless.num_examples

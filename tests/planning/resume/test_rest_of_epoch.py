@@ -167,7 +167,7 @@ def test_examples_at_places_are_runs_in_the_order_of_the_files(
 def test_what_is_left_of_an_endless_reading_is_that_of_a_list_that_is_long_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for seed in range(150):
+    for seed in range(50):
         case = EndlessCase.of(seed)
         monkeypatch.setattr(endless, "_OPENED", case.opened)
         without_end, listed, draw = both_readings(seed)
