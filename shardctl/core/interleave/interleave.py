@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from weakref import ref
 
@@ -16,7 +15,8 @@ from shardctl.core.interleave.continuation import (
     open_rest_at,
     state_at,
 )
-from shardctl.core.interleave.read import read
+from shardctl.core.interleave.read import read, visits
+from shardctl.core.interleave.runs import Runs
 from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 
@@ -131,6 +131,13 @@ class Interleave:
             for begin in range(start, stop, chunk_size)
         )
 
+    def visits(self, start: int, stop: int, first_ids: npt.ArrayLike) -> Iterator[Runs]:
+        """Return an iterator over the visits of [start, stop): (first id, how many), int64[v] each.
+
+        What `read` returns, at the cost of visits and not of ids, piece by piece.
+        """
+        return visits(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
+
     def state(self, position: int) -> InterleaveState:
         """Return what is in each slot after `position` examples were consumed."""
         return state_at(self._schedule, position)
@@ -168,8 +175,9 @@ class Interleave:
             raise UsageError(f"{name} {wrong[0]}: there are {stop}, counted from 0")
 
 
-_LATEST: deque[ref[Schedule]] = deque(maxlen=4)
+_IN_USE: list[ref[Schedule]] = []
 _MANY = 1 << 12  # shards from which on it is worth a look whether there is one already
+_MOST = 16  # schedules that are looked through
 
 
 def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule:
@@ -179,7 +187,7 @@ def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule
     """
     if len(lengths) < _MANY:
         return build_schedule(lengths, cycle_length, block_length)
-    for known in tuple(_LATEST):
+    for known in tuple(_IN_USE):
         made = known()
         if (
             made is not None
@@ -188,7 +196,8 @@ def _schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Schedule
         ):
             return made
     made = build_schedule(lengths, cycle_length, block_length)
-    _LATEST.append(ref(made))
+    in_use = [known for known in tuple(_IN_USE) if known() is not None]
+    _IN_USE[:] = [*in_use, ref(made)][-_MOST:]
     return made
 
 
