@@ -30,7 +30,7 @@ from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
-CHUNK_SIZE = 1 << 20
+CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 _NONE = np.empty(0, np.int64)
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 _LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
