@@ -417,9 +417,8 @@ class Order:
         if self.num_buffered is not None:
             yield from shuffled_codes(reading, self.replay(epoch, stop=stop), start, stop)
             return
-        size = max(1, CHUNK_SIZE // reading.stride)
-        for begin in range(start, stop, size):
-            yield reading.codes(begin, min(begin + size, stop))
+        for begin in range(start, stop, CHUNK_SIZE):
+            yield reading.codes(begin, min(begin + CHUNK_SIZE, stop))
 
     def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
         stop = int(positions.max()) + 1

@@ -54,7 +54,7 @@ class Files:
 def files(draw: st.DrawFn) -> Files:
     take = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=8)))
     repetitions = [draw(st.permutations(range(len(take)))) for _ in range(draw(st.integers(1, 3)))]
-    stride = draw(st.integers(1, 4))
+    stride = draw(st.integers(1, 4) | st.integers(30, 110))
     return Files(
         take=take,
         opened=tuple(row for rows in repetitions for row in rows),
