@@ -200,6 +200,12 @@ class LoaderOrder(Order):
         order = np.lexsort((positions, query))
         return query[order], positions[order]
 
+    def positions_in_pieces(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the answer of `positions_of` in one piece."""
+        yield self.positions_of(codes, over=over)
+
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:
         """Return the epoch (int64[q]) in which each position is."""

@@ -291,6 +291,12 @@ class StagedOrder(Order):
         in_order = np.lexsort((position, which))
         return which[in_order], position[in_order]
 
+    def positions_in_pieces(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield the answer of `positions_of` in one piece."""
+        yield self.positions_of(codes, over=over)
+
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:
         """Return which reading of its source (int64[q]) the example at each position is of."""
