@@ -37,6 +37,7 @@ _NONE = np.empty(0, np.int64)
 _FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
 _AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
+_LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 _STEPS = 1 << 40  # of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
@@ -343,6 +344,15 @@ class Order:
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since no buffer mixes them."""
         return self.num_buffered is None
+
+    @property
+    def has_long_runs(self) -> bool:
+        """Whether `runs` are told at less cost than the codes."""
+        return (
+            self.has_blocks
+            and self._stride_and_phase[0] == 1
+            and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
+        )
 
     @property
     def num_epochs(self) -> int | None:

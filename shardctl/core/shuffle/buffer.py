@@ -264,7 +264,10 @@ class ShuffleReplay:
 
         The blocks ascend. Beyond the end of the epoch the numbers mean nothing.
         """
-        steps = (blocks[:, None] * PER_BLOCK + np.arange(PER_BLOCK)).ravel()
+        places = np.empty((len(blocks), PER_BLOCK), np.int64)
+        for lane in range(PER_BLOCK):  # NumPy is slow along so short an axis
+            np.add(blocks * PER_BLOCK, lane, out=places[:, lane])
+        steps = places.reshape(-1)
         samples = philox_blocks(self.seeds.seed, self.seeds.seed2, blocks.astype(np.uint64))
         num_full = np.searchsorted(steps, self.num_elements - self.num_buffered + 1)
         sizes = np.maximum(self.num_elements - steps[num_full:], 1)

@@ -18,7 +18,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.tfds_rules import PHILOX_SAMPLES_PER_BLOCK as PER_BLOCK
 
-_PIECE = 1 << 18  # steps drawn at once, at most about twice as many
+_PIECE = 1 << 17  # steps drawn at once, at most about twice as many
 _LEAST = 1 << 8  # steps of a window, so that a small buffer's are not looked at one by one
 _WINDOWS = 8  # in a buffer: of what is drawn for a window, half is wasted once
 _STEPS_PER_SECOND = 50_000_000
