@@ -38,6 +38,8 @@ class LoaderOrder(Order):
         UsageError: the loader refuses these settings, or its rule does not know them.
     """
 
+    finds_in_pieces = False
+
     def __init__(
         self,
         dataset: Dataset,

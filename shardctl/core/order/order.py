@@ -35,6 +35,7 @@ from shardctl.errors import UsageError
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
 _FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
+_STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
 _AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 _LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
@@ -74,6 +75,7 @@ class Order:
     """
 
     sources: tuple[str, ...] = ()  # what several readers of a mixture are called
+    finds_in_pieces = True  # whether `positions_in_pieces` has more than one
 
     @checked
     def __init__(
@@ -244,42 +246,61 @@ class Order:
     def positions_in_pieces(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Yield the answer of `positions_of` in pieces, as far as possible as it is found.
+        """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
 
         Every position of a piece is below those of the next one.
         """
         query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
         if not len(rows):
-            return
-        for which, position in self._positions_in_pieces(rows, offsets, over):
+            return iter(())
+        # What takes too long is refused here, before the first answer.
+        pieces = self._positions_in_pieces(rows, offsets, iter(over(range(self.settings.epochs))))
+        return self._kept(query, pieces)
+
+    @property
+    def epochs_per_second(self) -> int:
+        """About how many epochs are searched for an example in a second."""
+        if self._epochs_are_alike and not self.settings.repeat_files:
+            return 1_000_000
+        return max(1, 10_000_000 // (len(self.reads) + 2 * (self.num_buffered or 0) + 100))
+
+    def _kept(
+        self, query: Int64s, pieces: Iterable[tuple[Int64s, Int64s]]
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        for which, position in pieces:
             # A last batch that is dropped is in the reading, but not in the order.
             kept = np.flatnonzero(position < self.num_examples)
             yield query[which[kept]], position[kept]
 
     def _positions_in_pieces(
-        self, rows: Int64s, offsets: Int64s, over: Callable[[range], Iterable[int]]
+        self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
     ) -> Iterator[tuple[Int64s, Int64s]]:
-        size, epochs = self.stream_size, range(self._num_streams)
+        size = self.stream_size
         if self.settings.repeat_files and self.num_buffered is None:
             endless = self.reading(0)
             assert isinstance(endless, EndlessReading)
-            yield from endless.positions_in_windows(rows, offsets)
+            done = 0
+            for which, position in endless.positions_in_windows(rows, offsets):
+                yield which, position
+                passed = int(position.max(initial=0)) // self.epoch_size
+                done += len(list(islice(epochs, max(0, passed - done))))
         elif self._epochs_are_alike:
             # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
             at_once = max(1, _AT_ONCE // max(1, len(position)))
-            for piece in _pieces_of(iter(epochs), at_once, at_once):
-                starts = np.arange(piece.start, piece.stop) * size
-                yield np.repeat(which, len(piece)), (position[:, None] + starts).ravel()
+            for start in range(0, self._num_streams, at_once):
+                starts = np.arange(start, min(start + at_once, self._num_streams)) * size
+                yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
         elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
-            for piece in _pieces_of(iter(over(epochs)), _FIRST, together.at_once):
+            at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
+            for piece in _pieces_of(epochs, _FIRST, at_once):
                 which, epoch, position = together.positions(piece)
                 epoch += piece.start
                 if self.num_buffered is not None:
                     position = self._outputs_of(epoch, position)
                 yield which, position + epoch * size
         else:
-            for one in over(epochs):
+            for one in epochs:
                 which, position = self._positions_in_stream(one, rows, offsets)
                 yield which, position + one * size
 

@@ -72,6 +72,8 @@ class StagedOrder(Order):
         UsageError: what TensorFlow refuses as well; the text names the stage.
     """
 
+    finds_in_pieces = False
+
     def __init__(
         self,
         dataset: Dataset,
