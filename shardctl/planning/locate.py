@@ -245,7 +245,7 @@ class Locating:
                 continue
             parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
             codes = np.array([parse(value) for value in values], np.int64)
-            order.check_answerable(len(codes) - 1)  # those of the first are not kept
+            order.check_answerable(len(codes), num_told=1)
             pieces = order.positions_in_pieces(codes, over=self._over_epochs)
             several.append(self._in_turn(pieces, codes, [f"{kind} {value}" for value in values]))
             self.num_sought += len(codes)

@@ -227,13 +227,15 @@ class Order:
         order = np.lexsort((position, which))
         return which[order], position[order]
 
-    def check_answerable(self, num_examples: int) -> None:
-        """Refuse to keep the positions of so many examples, which takes memory.
+    def check_answerable(self, num_examples: int, *, num_told: int = 0) -> None:
+        """Refuse to look up so many examples together, whose positions take too much memory.
+
+        Those of `num_told` are not kept, since they are told as they are found.
 
         Raises:
-            UsageError: they have more than `MAX_POSITIONS`.
+            UsageError: the others have more than `MAX_POSITIONS`.
         """
-        if self.settings.epochs * num_examples > MAX_POSITIONS:
+        if self.settings.epochs * (num_examples - num_told) > MAX_POSITIONS:
             raise UsageError(
                 phrase(
                     "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
