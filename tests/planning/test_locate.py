@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -169,16 +171,13 @@ def test_an_id_of_stages_without_end_is_refused_with_a_way_out() -> None:
         {"batch": 4, "drop_remainder": True},
     ],
 )
-def test_matches_come_as_they_are_found_and_are_those_of_all(settings: dict[str, object]) -> None:
+def test_matches_come_as_they_are_found_and_are_those_of_all(settings: dict[str, Any]) -> None:
     order = order_of(epochs=150, **settings)
     queries = [
-        Query(kind=kind, value=value)
-        for kind, value in (
-            ("id", 4),
-            ("id", 0),
-            ("position", 900),
-            ("tfds-id", "d-train-00002__1"),
-        )
+        Query(kind="id", value=4),
+        Query(kind="id", value=0),
+        Query(kind="position", value=900),
+        Query(kind="tfds-id", value="d-train-00002__1"),
     ]
     whole = locate_in(order, queries)
     assert len(whole.matches) in range(448, 452)
