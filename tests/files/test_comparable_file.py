@@ -28,9 +28,9 @@ def test_a_resume_file_is_parsed_once(
     for name in ("parse_json", "parse_yaml"):
         parse = getattr(comparable_file, name)
 
-        def counted(data: bytes, *, source: str, parse: object = parse) -> object:
+        def counted(data: bytes, *, source: str, parse: object = parse, **rest: object) -> object:
             parsed.append(source)
-            return parse(data, source=source)  # type: ignore[operator]
+            return parse(data, source=source, **rest)  # type: ignore[operator]
 
         monkeypatch.setattr(comparable_file, name, counted)
         monkeypatch.setattr(f"shardctl.files.plan.reader.{name}", counted)
