@@ -21,7 +21,7 @@ from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
 from shardctl.files.lists.record_columns import RecordColumns
-from shardctl.files.plan.document import PLAN_KIND, resume_document
+from shardctl.files.plan.document import PLAN_KIND, plan_fields
 from shardctl.files.plan.reader import LONG_LISTS, plan_from_document
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
@@ -121,7 +121,7 @@ def listing_of_plan(plan: ResumePlan) -> PlanListing:
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"
         plans.append(ListedPlan(title=title, reads=host.instructions))
-    document = resume_document(plan)
+    document = plan_fields(plan)
     return PlanListing(
         kind=PLAN_KIND,
         dataset=plan.dataset,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import accumulate, chain
 from typing import overload
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, run_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,6 +23,13 @@ class NamedFiles:
     names: Sequence[str]
     lengths: Int64s
     shards: Int64s | None = None
+
+    def names_at(self, places: Int64s) -> list[str]:
+        """Return the names at places in any order; those of places one by one are quick."""
+        run = run_of(places)
+        if run is None:
+            return [self.names[place] for place in places.tolist()]
+        return list(self.names[run])
 
 
 class JoinedNames(Sequence[str]):

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.instructions.named_files import JoinedNames
 
-_PIECE = 1 << 20  # bytes worked on at once
+_PIECE = 1 << 17  # bytes worked on at once, which stay in the cache
 _FIRST = 1 << 12  # and of a run that may be short
 WORD = rb"[A-Za-z_/][A-Za-z0-9_./+-]*+"
 # Words that are no texts to YAML 1.1.

@@ -111,7 +111,8 @@ def _records(draw: Draw, size: int, lead: str, *, is_json: bool = False) -> list
 def changed(draw: Draw, text: str) -> str:
     """Return a text with a few changes: characters, lines, numbers, indents, endings."""
     for _ in range(draw.choice((0, 1, 1, 1, 2, 3))):
-        text = draw.choice(_CHANGES)(draw, text)
+        change = draw.choice(_CHANGES)
+        text = change(draw, text)
     return text
 
 
@@ -126,12 +127,14 @@ def _line_changed(change: Callable[[Draw, str], list[str]]) -> Callable[[Draw, s
 
 def _put(draw: Draw, text: str) -> str:
     at = draw.randrange(len(text) + 1)
-    return text[:at] + draw.choice((*_ODD, *" \n,:'\"#-[]{}|>&*!%@`\t\r")) + text[at:]
+    added: str = draw.choice((*_ODD, *" \n,:'\"#-[]{}|>&*!%@`\t\r"))
+    return text[:at] + added + text[at:]
 
 
 def _cut(draw: Draw, text: str) -> str:
     start, stop = sorted(draw.randrange(len(text) + 1) for _ in range(2))
-    return text[:start] + draw.choice(("", text[start:stop] * 2)) + text[stop:]
+    again: str = draw.choice(("", text[start:stop] * 2))
+    return text[:start] + again + text[stop:]
 
 
 def _number_changed(draw: Draw, text: str) -> str:
@@ -148,7 +151,8 @@ def _letter_left_out(draw: Draw, text: str) -> str:
 
 
 def _with_returns(draw: Draw, text: str) -> str:
-    return text.replace("\n", draw.choice(("\r\n", "\r", "\n\n")), draw.choice((-1, 1)))
+    ending: str = draw.choice(("\r\n", "\r", "\n\n"))
+    return text.replace("\n", ending, draw.choice((-1, 1)))
 
 
 _CHANGES: tuple[Callable[[Draw, str], str], ...] = (
