@@ -25,9 +25,9 @@ from shardctl.rendering.simulate import (
     array_file,
     array_num_bytes,
     id_lines,
-    json_lines,
     simulate_document,
     simulate_json,
+    simulate_lines,
     simulate_rows,
     simulate_yaml,
     tfds_id_lines,
@@ -40,7 +40,7 @@ WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
     "csv": lambda simulation: to_csv(CSV_HEADER, simulate_rows(simulation)),
     "ids": id_lines,
     "tfds-ids": tfds_id_lines,
-    "jsonl": json_lines,
+    "jsonl": simulate_lines,
     "npy": array_file,
 }
 
