@@ -8,10 +8,11 @@ from __future__ import annotations
 import importlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from shardctl.api.pictures import pictures_html
+from shardctl.core.columns import RecordStream, cell_values
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
@@ -50,8 +51,15 @@ def table_of(answer: Any) -> _Rows:
     if kind in _CSV:
         module, _, verb = _CSV[kind].partition(":")
         rendering = importlib.import_module(f"shardctl.rendering.{module}")
-        return rendering.CSV_HEADER, getattr(rendering, f"{verb}_rows")(answer)
+        return rendering.CSV_HEADER, _one_by_one(getattr(rendering, f"{verb}_rows")(answer))
     return _OTHERS[kind](answer)
+
+
+def _one_by_one(rows: Iterable[Sequence[object]] | RecordStream) -> Iterable[Sequence[object]]:
+    if not isinstance(rows, RecordStream):
+        return rows
+    pieces = ([cell_values(cell, count) for cell in cells] for count, cells in rows.pieces())
+    return chain.from_iterable(zip(*columns, strict=True) for columns in pieces)
 
 
 def _of_plan(plan: Any) -> _Rows:
