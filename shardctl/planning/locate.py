@@ -20,7 +20,6 @@ from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import SettingsLike
-from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
@@ -129,14 +128,12 @@ class Matches(OnDemand[Match]):
 class Located(Tabular):
     """What was found, in the order asked, and what was not.
 
-    `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
-    one: a buffer has no random access. `sources` is empty where there is one alone.
+    `sources` is empty where there is one alone.
     """
 
     order: Order
     matches: Matches
     warnings: tuple[str, ...] = ()
-    num_replayed: int = 0
     sources: tuple[ConsumedSource, ...] = ()
 
     def __repr__(self) -> str:
@@ -227,7 +224,6 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
         order=order,
         matches=Matches(order, *found),
         warnings=tuple(warnings),
-        num_replayed=_num_replayed(order, found[0]),
         sources=_consumed(order, last + 1),
     )
 
@@ -253,17 +249,6 @@ def _over_epochs(epochs: range) -> Iterable[int]:
         None, "epochs", len(epochs), per_second=1000, instead=phrase("ask for fewer {epochs}")
     )
     return progress.over(epochs, lambda _: 1)
-
-
-def _num_replayed(order: Order, found: Int64s) -> int:
-    """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not len(found) or not order.stream_size:
-        return 0
-    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
-    positions = np.unique(found)
-    in_epoch = positions % order.stream_size
-    gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
-    return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
 
 
 def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:

@@ -18,6 +18,7 @@ from shardctl.core.arrays import (
     joined_constants,
     pieces,
     run_of,
+    same_numbers,
 )
 from shardctl.core.columns import Cell, Numbers, Records, Texts
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
@@ -95,6 +96,21 @@ class Reads:
 
     def __repr__(self) -> str:
         return f"<{len(self)} file instructions, {self.num_examples} examples>"
+
+    def reads_alike(self, other: Reads) -> bool:
+        """Whether both have the same rows of the same dataset, whatever part they come from.
+
+        At once where the columns lie in the same memory, as those of a whole split do.
+        """
+        return self.files is other.files and all(
+            same_numbers(own, others)
+            for own, others in (
+                (self.take, other.take),
+                (self.shard, other.shard),
+                (self.split, other.split),
+                (self.skip, other.skip),
+            )
+        )
 
     @property
     def num_examples(self) -> int:
