@@ -124,9 +124,9 @@ class ShardFiles(Sequence[str]):
         """
         if self.names is not None or self.pattern.count(_INDEX) != 1:
             return [self._name(index) for index in indices]
-        # One format call over all the indices; no name has a newline in it.
-        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self.num_digits}d") + "\n"
-        return (line * len(indices) % tuple(indices)).split("\n")[:-1]
+        # One format call over all the indices; no name has a NUL in it.
+        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self.num_digits}d") + "\0"
+        return (line * len(indices) % tuple(indices)).split("\0")[:-1]
 
     def index_of(self, path: str) -> int | None:
         """Return the index of the shard with this path, None where there is none.
