@@ -8,11 +8,11 @@ from __future__ import annotations
 import importlib
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from shardctl.api.pictures import pictures_html
-from shardctl.core.columns import RecordStream, cell_values
+from shardctl.core.columns import RecordStream
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
@@ -56,10 +56,7 @@ def table_of(answer: Any) -> _Rows:
 
 
 def _one_by_one(rows: Iterable[Sequence[object]] | RecordStream) -> Iterable[Sequence[object]]:
-    if not isinstance(rows, RecordStream):
-        return rows
-    pieces = ([cell_values(cell, count) for cell in cells] for count, cells in rows.pieces())
-    return chain.from_iterable(zip(*columns, strict=True) for columns in pieces)
+    return rows.rows() if isinstance(rows, RecordStream) else rows
 
 
 def _of_plan(plan: Any) -> _Rows:
@@ -72,7 +69,7 @@ def _of_resume(plan: Any) -> _Rows:
     from shardctl.rendering.resume import CSV_HEADER, resume_rows
 
     try:
-        return CSV_HEADER, resume_rows(plan, None)
+        return CSV_HEADER, _one_by_one(resume_rows(plan, None))
     except ValueError as error:  # a plan of a file, whose dataset was not looked up
         raise UsageError(str(error)) from None
 

@@ -125,6 +125,11 @@ class RecordStream:
         self.fields = tuple(fields)
         self.pieces = pieces
 
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """Yield the values of the mappings, one after the other."""
+        for count, cells in self.pieces():
+            yield from zip(*(cell_values(cell, count) for cell in cells), strict=True)
+
 
 class Records(RecordStream, OnDemand[dict[str, Any]]):
     """Such mappings any of which can be made: `columns(start, stop)` are those of [start, stop).

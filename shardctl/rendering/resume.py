@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
+from shardctl.core.columns import RecordStream
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
@@ -90,8 +91,8 @@ def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
     return plan_yaml(plan, _proof_field(proof))
 
 
-def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each file instruction; a proof has none."""
+def resume_rows(plan: ResumePlan, proof: Proof | None) -> RecordStream:
+    """Return a CSV row for each file instruction; a proof has none."""
     return instruction_rows(plan)
 
 

@@ -310,6 +310,7 @@ _CELLS: dict[str, Callable[[Reads], Cell]] = {
     "take": lambda reads: Numbers(values=reads.take),
     "examples_in_shard": lambda reads: Numbers(values=reads.examples_in_shard),
     "first_id": lambda reads: Numbers(values=reads.first),
+    "shard_index": lambda reads: None if (of := reads.shard_index) is None else Numbers(values=of),
     "last_id": lambda reads: Numbers(values=reads.first + (reads.take - 1)),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from hypothesis import strategies as st
 
@@ -25,7 +27,7 @@ def _tables(draw: st.DrawFn) -> tuple[list[Column], TextRows, int | None, Screen
     cells = draw(
         st.lists(some_cell(count).filter(lambda cell: cell is not None), min_size=1, max_size=4)
     )
-    sides = st.sampled_from(["left", "right", "right"])
+    sides: st.SearchStrategy[Literal["left", "right"]] = st.sampled_from(["left", "right"])
     columns = [
         Column(heading=f"column {index}", align=draw(sides), names_files=draw(st.booleans()))
         for index in range(len(cells))
