@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from shardctl.core.on_demand import OnDemand
 if TYPE_CHECKING:  # documents ask for records, and NumPy is loaded where there are some
     from shardctl.core.arrays import Int64s
 
+LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
 HOLE = "\0"  # where a number goes in a form; no name holds it
 
@@ -91,6 +92,19 @@ class Texts:
         return (lines % tuple(chain.from_iterable(zip(*numbers, strict=True)))).split(HOLE)[:-1]
 
 
+def texts_of(texts: Iterable[str]) -> Texts:
+    """Return texts as a column; those that are there several times are one form.
+
+    >>> texts_of(["-", "7", "-"]).forms
+    ['-', '7']
+    """
+    import numpy as np
+
+    places: dict[str, int] = {}
+    which = [places.setdefault(text, len(places)) for text in texts]
+    return Texts(forms=list(places), which=np.array(which, np.int64))
+
+
 Cell = Numbers | Texts | str | int | None  # a column, or the value of all rows
 
 
@@ -110,6 +124,11 @@ class RecordStream:
     ) -> None:
         self.fields = tuple(fields)
         self.pieces = pieces
+
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """Yield the values of the mappings, one after the other."""
+        for count, cells in self.pieces():
+            yield from zip(*(cell_values(cell, count) for cell in cells), strict=True)
 
 
 class Records(RecordStream, OnDemand[dict[str, Any]]):

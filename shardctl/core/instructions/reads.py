@@ -20,6 +20,7 @@ from shardctl.core.arrays import (
     run_of,
     same_numbers,
 )
+from shardctl.core.columns import Cell, Numbers, Records, Texts
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.file_instruction import FileInstruction
@@ -172,6 +173,33 @@ class Reads:
             return self.files.names_at(shard)
         return filenames_of(self.files, self.split[start:stop], shard)
 
+    def names(self) -> Texts:
+        """Return the base names of the files of all rows, as a column."""
+        if isinstance(self.files, NamedFiles):
+            return Texts(forms=self.filenames(), which=np.arange(len(self)))
+        return shard_names(self.files.splits, self.split, self.shard)
+
+    def _split_column(self) -> Cell:
+        if len(self) and is_constant(self.split):
+            return self.split_names[int(self.split[0])]
+        return Texts(forms=self.split_names, which=self.split)
+
+    def cells(self, fields: Sequence[str]) -> list[Cell]:
+        """Return fields of the rows as columns; `last_id` is the last example that is read.
+
+        >>> train = Split.even(name="train", num_examples=10, num_shards=3)
+        >>> whole = reads_of(Dataset(name="d", splits=(train,)),
+        ...                  [SplitRange(split=train, start=0, stop=10)])
+        >>> split, last = whole.cells(["split", "last_id"])
+        >>> split, last.tolist()
+        ('train', [2, 6, 9])
+        """
+        return [_CELLS[field](self) for field in fields]
+
+    def records(self, fields: Sequence[str]) -> Records:
+        """Return the rows as mappings with these fields."""
+        return Records(len(self), fields, lambda *rows: self.select(slice(*rows)).cells(fields))
+
     def select(self, rows: Int64s | slice) -> Reads:
         """Return the rows asked for, in the order asked for."""
         return Reads(
@@ -272,6 +300,18 @@ class Reads:
             here = np.flatnonzero(self.split == index)
             found[here] = values_of(splits[index])[self.shard[here]]
         return found
+
+
+_CELLS: dict[str, Callable[[Reads], Cell]] = {
+    "filename": Reads.names,
+    "split": Reads._split_column,
+    "skip": lambda reads: Numbers(values=reads.skip),
+    "take": lambda reads: Numbers(values=reads.take),
+    "examples_in_shard": lambda reads: Numbers(values=reads.examples_in_shard),
+    "first_id": lambda reads: Numbers(values=reads.first),
+    "shard_index": lambda reads: None if (of := reads.shard_index) is None else Numbers(values=of),
+    "last_id": lambda reads: Numbers(values=reads.first + (reads.take - 1)),
+}
 
 
 def reads_of(dataset: Dataset, ranges: Sequence[SplitRange]) -> Reads:

@@ -22,6 +22,7 @@ from typing import Literal
 
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted, printable
+from shardctl.rendering.text.column_tables import TextRows, column_widths, padded_rows
 from shardctl.rendering.text.looks import Look, styled
 
 WIDEST_PICTURE = 80  # columns, which the eye takes in at once
@@ -136,8 +137,20 @@ def table_pieces(
         cells, measured = map(cells_of, shown), list(map(cells_of, widest))
     headings = [column.heading for column in columns]
     widths = list(map(display_width, headings))
-    for row in measured:
-        widths = list(map(max, widths, map(display_width, row)))
+    if isinstance(shown, TextRows) and shown:
+        shown_text = partial(printable, limit=_limit(screen))
+        needed, all_end = column_widths(shown, shown_text, display_width)
+        widths = list(map(max, widths, needed))
+        all_end = all_end and columns[-1].align == "right"  # without blanks to take off
+        if all_end and _fitting(widths, columns, screen.width) == widths:
+            (line,) = _row(headings, widths, columns)
+            yield f"{_styled(line, 'bold', screen)}\n"
+            on_left = [column.align == "left" for column in columns]
+            yield from padded_rows(shown, widths, on_left, _GAP, shown_text, display_width)
+            return
+    else:
+        for row in measured:
+            widths = list(map(max, widths, map(display_width, row)))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
         yield from _records(headings, cells, gap, screen)
@@ -185,8 +198,12 @@ def left_out(count: int, noun: str, screen: Screen) -> str:
     return line if screen.width is None else f"{line}; --all shows them"
 
 
+def _limit(screen: Screen) -> int:
+    return _WHOLE if screen.width is None else _LONGEST_TEXT
+
+
 def _cells(screen: Screen, row: Sequence[str]) -> list[str]:
-    limit = _WHOLE if screen.width is None else _LONGEST_TEXT
+    limit = _limit(screen)
     texts = [printable(cell, limit) for cell in row]
     if not screen.color:  # no looks are needed, and there may be very many cells
         return texts
