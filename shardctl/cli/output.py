@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE = 0.5  # seconds after which work gets a bar
+_UNSEEN = 0.02  # seconds for which what is written may wait for more
 _NARROWEST_PICTURE = 40  # columns of a terminal, below which a picture shows nothing
 
 
@@ -45,7 +46,7 @@ def screen(output: str | None, *, picture: bool | None = False) -> Screen:
     return Screen(width=width, color=is_colored(sys.stdout), abridged=True, pictures=picture)
 
 
-Chunk = str | bytes | memoryview
+Chunk = str | bytes | bytearray | memoryview
 
 
 def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None = None) -> None:
@@ -104,13 +105,20 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         UsageError: there is such a line; a file may hold it.
     """
     for chunk in chunks:
-        if isinstance(chunk, str) and inert(chunk) != chunk:
-            line = next(line for line in chunk.splitlines() if inert(line) != line)
+        # A search of bytes is cheap where there are millions of lines.
+        acts = isinstance(chunk, str) or b"::" in chunk or b"##" in chunk
+        text = _text(chunk) if acts else ""
+        if inert(text) != text:
+            line = next(line for line in text.splitlines() if inert(line) != line)
             raise UsageError(
                 f"line {quoted(line)} is a command to runners of CI, which read what programs "
                 "print; write it to a file with --output, or choose --format jsonl"
             )
         yield chunk
+
+
+def _text(chunk: Chunk) -> str:
+    return chunk if isinstance(chunk, str) else bytes(chunk).decode()
 
 
 def warn(messages: Iterable[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from shardctl.core.on_demand import OnDemand
 if TYPE_CHECKING:  # documents ask for records, and NumPy is loaded where there are some
     from shardctl.core.arrays import Int64s
 
+LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
 HOLE = "\0"  # where a number goes in a form; no name holds it
 
@@ -39,6 +40,8 @@ class Numbers:
 
     def texts(self) -> list[str]:
         """Return the numbers as text."""
+        if self.num_digits == 1 and not self.grouped:
+            return list(map(str, self.values.tolist()))
         sign = "," if self.grouped else ""
         return list(map(f"{{:0{self.num_digits}{sign}d}}".format, self.values.tolist()))
 
@@ -89,6 +92,19 @@ class Texts:
         return (lines % tuple(chain.from_iterable(zip(*numbers, strict=True)))).split(HOLE)[:-1]
 
 
+def texts_of(texts: Iterable[str]) -> Texts:
+    """Return texts as a column; those that are there several times are one form.
+
+    >>> texts_of(["-", "7", "-"]).forms
+    ['-', '7']
+    """
+    import numpy as np
+
+    places: dict[str, int] = {}
+    which = [places.setdefault(text, len(places)) for text in texts]
+    return Texts(forms=list(places), which=np.array(which, np.int64))
+
+
 Cell = Numbers | Texts | str | int | None  # a column, or the value of all rows
 
 
@@ -97,10 +113,26 @@ def cell_values(cell: Cell, count: int) -> Sequence[object]:
     return cell.tolist() if isinstance(cell, Numbers | Texts) else [cell] * count
 
 
-class Records(OnDemand[dict[str, Any]]):
-    """Mappings that all have these keys, as columns: writers make their text many at once.
+class RecordStream:
+    """Mappings that all have these keys, as columns that are made piece by piece, from the first.
 
-    `columns(start, stop)` returns the columns of rows [start, stop), in the order of the keys.
+    `pieces` yields how many rows a piece has, and their columns in the order of the keys.
+    """
+
+    def __init__(
+        self, fields: Sequence[str], pieces: Callable[[], Iterator[tuple[int, Sequence[Cell]]]]
+    ) -> None:
+        self.fields = tuple(fields)
+        self.pieces = pieces
+
+    def rows(self) -> Iterator[tuple[object, ...]]:
+        """Yield the values of the mappings, one after the other."""
+        for count, cells in self.pieces():
+            yield from zip(*(cell_values(cell, count) for cell in cells), strict=True)
+
+
+class Records(RecordStream, OnDemand[dict[str, Any]]):
+    """Such mappings any of which can be made: `columns(start, stop)` are those of [start, stop).
 
     >>> import numpy as np
     >>> squares = Records(3, ("n", "square"), lambda start, stop: [
@@ -109,30 +141,22 @@ class Records(OnDemand[dict[str, Any]]):
     (3, {'n': 2, 'square': 4})
     """
 
-    __slots__ = ("_columns", "fields")
-
     def __init__(
-        self,
-        size: int,
-        fields: Sequence[str],
-        columns: Callable[[int, int], Sequence[Cell]],
+        self, size: int, fields: Sequence[str], columns: Callable[[int, int], Sequence[Cell]]
     ) -> None:
-        super().__init__(size, self._record, self._all)
-        self.fields = tuple(fields)
-        self._columns = columns
+        def pieces() -> Iterator[tuple[int, Sequence[Cell]]]:
+            for start in range(0, size, _PIECE):
+                stop = min(start + _PIECE, size)
+                yield stop - start, columns(start, stop)
 
-    def pieces(self) -> Iterator[tuple[int, Sequence[Cell]]]:
-        """Yield how many rows a piece has, and their columns, one piece after the other."""
-        for start in range(0, len(self), _PIECE):
-            stop = min(start + _PIECE, len(self))
-            yield stop - start, self._columns(start, stop)
+        def rows(count: int, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+            values = (cell_values(cell, count) for cell in cells)
+            return (dict(zip(fields, row, strict=True)) for row in zip(*values, strict=True))
 
-    def _record(self, index: int) -> dict[str, Any]:
-        return next(self._rows(1, self._columns(index, index + 1)))
-
-    def _all(self) -> Iterator[dict[str, Any]]:
-        return chain.from_iterable(self._rows(*piece) for piece in self.pieces())
-
-    def _rows(self, count: int, columns: Sequence[Cell]) -> Iterator[dict[str, Any]]:
-        for row in zip(*(cell_values(cell, count) for cell in columns), strict=True):
-            yield dict(zip(self.fields, row, strict=True))
+        RecordStream.__init__(self, fields, pieces)
+        OnDemand.__init__(
+            self,
+            size,
+            lambda index: next(rows(1, columns(index, index + 1))),
+            lambda: chain.from_iterable(rows(*piece) for piece in pieces()),
+        )
