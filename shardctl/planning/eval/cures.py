@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 
@@ -192,7 +193,7 @@ def _good_by_files(evaluation: Evaluation) -> Int64s:
 def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:
     """Return how many examples each host would get, int64[num_hosts]."""
     mode, ranges = evaluation.settings.host_mode, evaluation.resolved.ranges
-    return mode.num_examples(evaluation.reads, ranges, num_hosts)
+    return mode.num_examples(SharedReads(evaluation.reads, ranges), num_hosts)
 
 
 def _cure(

@@ -18,7 +18,7 @@ from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs
-from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_reading import EpochReading, Reading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
@@ -342,7 +342,7 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReadin
     )
 
 
-def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
+def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
     size = max(1, _PIECE // reading.stride)
     for begin in range(start, stop, size):
         yield reading.codes(begin, min(begin + size, stop))
