@@ -16,7 +16,7 @@ _LONGEST_DENSE_BLOCK = 4
 _RAMP = np.arange(1 << 14)
 # Ids made at a time: few enough that what is made on the way stays in the cache.
 _PIECE = 1 << 18
-_VISITS = 1 << 14  # visits made at a time, for the same reason
+_VISITS = 1 << 15  # visits made at a time, for the same reason
 
 
 def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
@@ -199,13 +199,11 @@ def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: I
     """Return the first id of every visit of the rounds [start, stop), in visiting order.
 
     Along a slot the first id grows by the block length from round to round and jumps where a
-    shard opens: a running sum of increments, laid out slot by slot and then transposed.
+    shard opens.
     """
     stops, block_length, num_rounds = schedule.rounds.stops, schedule.block_length, stop - start
     slots = np.flatnonzero(stops > start)
-    # Rows of odd length: powers of two would share few cache sets in the transposition.
-    firsts = np.full((len(slots), num_rounds | 1), block_length)
-    firsts[:, 0] = _first_ids_at(schedule, np.full(len(slots), start), slots, first_ids)
+    begin = _first_ids_at(schedule, np.full(len(slots), start), slots, first_ids)
     # Shards opening in later rounds of the stretch; none do once a slot has stopped, so that a
     # slot is its own row here.
     opening = slice(
@@ -216,12 +214,25 @@ def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: I
     before = schedule.previous[opening]
     last_block = schedule.lengths[before] // block_length * block_length
     opening_rounds, opening_slots = np.divmod(schedule.opening[opening], schedule.cycle_length)
-    firsts[opening_slots, opening_rounds - start] = (
-        first_ids[opening] - first_ids[before] - last_block
-    )
-    firsts = firsts[:, :num_rounds]
-    np.cumsum(firsts, axis=1, out=firsts)
-    by_round = np.ascontiguousarray(firsts.T)
+    opening_rounds -= start
+    steps = first_ids[opening] - first_ids[before] - last_block
+    if len(steps) <= len(slots):
+        # Few shards open: what comes behind each is moved as a whole.
+        by_round = np.arange(0, num_rounds * block_length, block_length)[:, None] + begin
+        jumps = (steps - block_length).tolist()
+        for round_, slot, jump in zip(
+            opening_rounds.tolist(), opening_slots.tolist(), jumps, strict=True
+        ):
+            by_round[round_:, slot] += jump
+    else:
+        # A running sum of increments, laid out slot by slot and then transposed. Rows of odd
+        # length: powers of two would share few cache sets in the transposition.
+        firsts = np.full((len(slots), num_rounds | 1), block_length)
+        firsts[:, 0] = begin
+        firsts[opening_slots, opening_rounds] = steps
+        firsts = firsts[:, :num_rounds]
+        np.cumsum(firsts, axis=1, out=firsts)
+        by_round = np.ascontiguousarray(firsts.T)
     # Slots that stop within the stretch have rows that count on: those cells are not visits.
     if stops[slots].min() < stop:
         return by_round[np.arange(start, stop)[:, None] < stops[slots]]

@@ -184,10 +184,11 @@ class Order:
         >>> [[column.tolist() for column in piece] for piece in order.runs(1, 8)]
         [[[1, 4, 3], [2, 3, 1]], [[7], [1]]]
         """
-        return joined_runs(self._runs(start, stop))
+        return joined_runs(self.visits(start, stop))
 
-    def _runs(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield runs that may count on from one to the next."""
+    @checked
+    def visits(self, start: int, stop: int) -> Iterator[Runs]:
+        """Yield runs as `runs` does, but cut as blocks and files are: the next may count on."""
         if self.has_blocks:
             for epoch, begin, end in self._streams(start, stop):
                 yield from self.reading(epoch, stop=end).runs(begin, end)

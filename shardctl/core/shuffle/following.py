@@ -192,7 +192,8 @@ class _Drawn:
         # What is left of a few windows is looked at alone.
         if int((end - first).sum()) * 2 < len(self.places):
             rows = _in_ranges(*_joined(first, end))
-            return rows[marked[self.places[rows] & (size - 1)]]
+            near: Int64s = rows[marked[self.places[rows] & (size - 1)]]
+            return near
         return np.flatnonzero(marked[self.places & (size - 1)])
 
     def _rows_of(self, steps: Int64s) -> Int64s:
