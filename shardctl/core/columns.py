@@ -39,6 +39,8 @@ class Numbers:
 
     def texts(self) -> list[str]:
         """Return the numbers as text."""
+        if self.num_digits == 1 and not self.grouped:
+            return list(map(str, self.values.tolist()))
         sign = "," if self.grouped else ""
         return list(map(f"{{:0{self.num_digits}{sign}d}}".format, self.values.tolist()))
 
@@ -97,10 +99,21 @@ def cell_values(cell: Cell, count: int) -> Sequence[object]:
     return cell.tolist() if isinstance(cell, Numbers | Texts) else [cell] * count
 
 
-class Records(OnDemand[dict[str, Any]]):
-    """Mappings that all have these keys, as columns: writers make their text many at once.
+class RecordStream:
+    """Mappings that all have these keys, as columns that are made piece by piece, from the first.
 
-    `columns(start, stop)` returns the columns of rows [start, stop), in the order of the keys.
+    `pieces` yields how many rows a piece has, and their columns in the order of the keys.
+    """
+
+    def __init__(
+        self, fields: Sequence[str], pieces: Callable[[], Iterator[tuple[int, Sequence[Cell]]]]
+    ) -> None:
+        self.fields = tuple(fields)
+        self.pieces = pieces
+
+
+class Records(RecordStream, OnDemand[dict[str, Any]]):
+    """Such mappings any of which can be made: `columns(start, stop)` are those of [start, stop).
 
     >>> import numpy as np
     >>> squares = Records(3, ("n", "square"), lambda start, stop: [
@@ -109,30 +122,22 @@ class Records(OnDemand[dict[str, Any]]):
     (3, {'n': 2, 'square': 4})
     """
 
-    __slots__ = ("_columns", "fields")
-
     def __init__(
-        self,
-        size: int,
-        fields: Sequence[str],
-        columns: Callable[[int, int], Sequence[Cell]],
+        self, size: int, fields: Sequence[str], columns: Callable[[int, int], Sequence[Cell]]
     ) -> None:
-        super().__init__(size, self._record, self._all)
-        self.fields = tuple(fields)
-        self._columns = columns
+        def pieces() -> Iterator[tuple[int, Sequence[Cell]]]:
+            for start in range(0, size, _PIECE):
+                stop = min(start + _PIECE, size)
+                yield stop - start, columns(start, stop)
 
-    def pieces(self) -> Iterator[tuple[int, Sequence[Cell]]]:
-        """Yield how many rows a piece has, and their columns, one piece after the other."""
-        for start in range(0, len(self), _PIECE):
-            stop = min(start + _PIECE, len(self))
-            yield stop - start, self._columns(start, stop)
+        def rows(count: int, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
+            values = (cell_values(cell, count) for cell in cells)
+            return (dict(zip(fields, row, strict=True)) for row in zip(*values, strict=True))
 
-    def _record(self, index: int) -> dict[str, Any]:
-        return next(self._rows(1, self._columns(index, index + 1)))
-
-    def _all(self) -> Iterator[dict[str, Any]]:
-        return chain.from_iterable(self._rows(*piece) for piece in self.pieces())
-
-    def _rows(self, count: int, columns: Sequence[Cell]) -> Iterator[dict[str, Any]]:
-        for row in zip(*(cell_values(cell, count) for cell in columns), strict=True):
-            yield dict(zip(self.fields, row, strict=True))
+        RecordStream.__init__(self, fields, pieces)
+        OnDemand.__init__(
+            self,
+            size,
+            lambda index: next(rows(1, columns(index, index + 1))),
+            lambda: chain.from_iterable(rows(*piece) for piece in pieces()),
+        )

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import Records
+from shardctl.core.columns import Records, RecordStream
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
@@ -102,7 +102,7 @@ def json_line(value: object) -> str:
     return _encode_ascii(value).replace("##", "#\\u0023")
 
 
-def json_lines(records: Records) -> Iterator[bytes | bytearray]:
+def json_lines(records: RecordStream) -> Iterator[bytes | bytearray]:
     """Yield each record as JSON on a line, many of them at once."""
     return _pieces(records, _json_writer(records.fields, "", "\n"))
 
@@ -119,11 +119,11 @@ def _json_writer(fields: Sequence[str], lead: str, end: str = "") -> Writer:
     )
 
 
-def _written(records: Records, writer: Writer) -> Iterator[str]:
+def _written(records: RecordStream, writer: Writer) -> Iterator[str]:
     return (piece.decode() for piece in _pieces(records, writer))
 
 
-def _pieces(records: Records, writer: Writer) -> Iterator[bytes | bytearray]:
+def _pieces(records: RecordStream, writer: Writer) -> Iterator[bytes | bytearray]:
     from shardctl.files.columns.written_rows import written_rows
 
     return (written_rows(columns, count, writer) for count, columns in records.pieces())
@@ -272,7 +272,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _MAY_ACT = ("##", "::", *"=+@＝＋＠－", "\n-", ",-", ";-", '"-', "'-", " -")
 
 
-def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | Records) -> Iterator[str]:
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStream) -> Iterator[str]:
     r"""Yield rows as CSV (RFC 4180, with line feeds) whose texts do nothing where they are read.
 
     A text that a spreadsheet would compute gets a `'` before it, and so does one that is such a
@@ -284,7 +284,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | Records) ->
     1,"x,y"
     -1,'=1+1
     """
-    if isinstance(rows, Records):
+    if isinstance(rows, RecordStream):
         yield from to_csv(header, ())
         yield from _written(rows, _csv_writer(rows.fields))
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import repeat
@@ -12,14 +12,14 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
+from shardctl.core.columns import Cell, Numbers, Records, cell_values
 from shardctl.core.dataset.dataset import DatasetLike
-from shardctl.core.instructions.reads import filenames_of
+from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import SettingsLike
-from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
@@ -67,50 +67,28 @@ class ConsumedSource:
     consumed: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Located(Tabular):
-    """What was found, in the order asked, and what was not.
-
-    `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
-    one: a buffer has no random access. `sources` is empty where there is one alone.
-    """
-
-    order: Order
-    matches: Sequence[Match]
-    warnings: tuple[str, ...] = ()
-    num_replayed: int = 0
-    sources: tuple[ConsumedSource, ...] = ()
-
-    def __repr__(self) -> str:
-        several = "match" if len(self.matches) == 1 else "matches"
-        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
-
-
 MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")
 
 
-def match_rows(
-    order: Order, positions: Int64s, codes: Int64s
-) -> Iterator[tuple[int, int, int | None, int | str, str, str, int]]:
-    """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
-    steps = order.steps_of(positions)[0].tolist() if order.has_steps else repeat(None, len(codes))
-    splits, shards, indices = order.codes.places(codes)
-    return zip(
-        positions.tolist(),
-        order.epoch_of(positions).tolist(),
-        steps,
-        order.codes.ids(codes),
-        order.codes.tfds_ids(codes),
-        filenames_of(order.dataset, splits, shards),
-        indices.tolist(),
-        strict=True,
-    )
+def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Cell]:
+    """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
+    split, shard, index = order.codes.places(codes)
+    return [
+        Numbers(values=positions),
+        Numbers(values=order.epoch_of(positions)),
+        Numbers(values=order.steps_of(positions)[0]) if order.has_steps else None,
+        order.codes.id_column(codes),
+        order.codes.tfds_id_column(split, shard, index),
+        shard_names(order.dataset.splits, split, shard),
+        Numbers(values=index),
+    ]
 
 
 def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
     in_batch = order.steps_of(positions)[1].tolist() if order.has_steps else repeat(None)
-    rows = match_rows(order, positions, codes)
+    columns = match_columns(order, positions, codes)
+    rows = zip(*(cell_values(column, len(codes)) for column in columns), strict=True)
     return [
         Match(
             position=position,
@@ -126,6 +104,41 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
             rows, in_batch, strict=False
         )
     ]
+
+
+class Matches(OnDemand[Match]):
+    """The examples at some positions, made piece by piece when they are asked for."""
+
+    def __init__(self, order: Order, positions: Int64s, codes: Int64s) -> None:
+        @lru_cache(maxsize=1)
+        def piece(start: int) -> list[Match]:
+            here = slice(start, start + _PIECE)
+            return matches_at(order, positions[here], codes[here])
+
+        def columns(start: int, stop: int) -> Sequence[Cell]:
+            return match_columns(order, positions[start:stop], codes[start:stop])
+
+        super().__init__(
+            len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE]
+        )
+        self.records = Records(len(positions), MATCH_FIELDS, columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located(Tabular):
+    """What was found, in the order asked, and what was not.
+
+    `sources` is empty where there is one alone.
+    """
+
+    order: Order
+    matches: Matches
+    warnings: tuple[str, ...] = ()
+    sources: tuple[ConsumedSource, ...] = ()
+
+    def __repr__(self) -> str:
+        several = "match" if len(self.matches) == 1 else "matches"
+        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
 
 
 @checked
@@ -209,9 +222,8 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
     found = [np.concatenate(column) for column in zip((_NONE, _NONE), *pieces, strict=True)]
     return Located(
         order=order,
-        matches=_matches(order, *found),
+        matches=Matches(order, *found),
         warnings=tuple(warnings),
-        num_replayed=_num_replayed(order, found[0]),
         sources=_consumed(order, last + 1),
     )
 
@@ -237,28 +249,6 @@ def _over_epochs(epochs: range) -> Iterable[int]:
         None, "epochs", len(epochs), per_second=1000, instead=phrase("ask for fewer {epochs}")
     )
     return progress.over(epochs, lambda _: 1)
-
-
-def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
-    """Return the examples at these positions, made piece by piece when they are asked for."""
-
-    @lru_cache(maxsize=1)
-    def piece(start: int) -> list[Match]:
-        here = slice(start, start + _PIECE)
-        return matches_at(order, positions[here], codes[here])
-
-    return OnDemand(len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE])
-
-
-def _num_replayed(order: Order, found: Int64s) -> int:
-    """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not len(found) or not order.stream_size:
-        return 0
-    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
-    positions = np.unique(found)
-    in_epoch = positions % order.stream_size
-    gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
-    return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
 
 
 def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
-from shardctl.core.on_demand import OnDemand
+from shardctl.core.columns import Records
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located
-from shardctl.rendering.text.order_records import match_record, pipeline_line
+from shardctl.rendering.text.order_records import pipeline_line
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = MATCH_FIELDS
@@ -48,7 +48,7 @@ def locate_document(located: Located) -> Document:
     """Return the document of `locate`."""
     return {
         **head("locate", located.order.dataset.identity),
-        "matches": OnDemand(len(located.matches), lambda i: match_record(located.matches[i])),
+        "matches": located.matches.records,
         **_sources(located),
     }
 
@@ -60,7 +60,6 @@ def _sources(located: Located) -> Document:
     return {"sources": [{"spec": one.spec, "consumed": one.consumed} for one in located.sources]}
 
 
-def locate_rows(located: Located) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each match."""
-    for match in located.matches:
-        yield tuple(match_record(match).values())
+def locate_rows(located: Located) -> Records:
+    """Return the record of each match."""
+    return located.matches.records

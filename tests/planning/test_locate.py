@@ -117,22 +117,17 @@ def test_what_cannot_be_located_is_refused(kind: QueryKind, value: object, messa
         asked(order_of(), (kind, value))
 
 
-def test_a_buffer_says_how_far_it_replays() -> None:
-    assert asked(order_of(epochs=2), ("position", 8)).num_replayed == 0
-    order = order_of(epochs=2, buffer=3, buffer_seed=1)
-    assert asked(order, ("position", 0)).num_replayed == 1
-    assert asked(order, ("position", 8)).num_replayed == 9
-    assert asked(order, ("position", 8), ("position", 9), ("position", 6)).num_replayed == 10
-    assert asked(order).num_replayed == 0
-
-
-def test_a_far_position_behind_a_small_buffer_replays_little() -> None:
+def test_a_far_position_behind_a_buffer_is_found_both_ways() -> None:
     files = ShardFiles(pattern="d-\0", num_shards=100)
     split = Split(name="train", shard_lengths=(10**7,) * 100, files=(files,))
-    settings = ReadSettings(buffer=100, buffer_seed=1)
-    order = plan_order(Dataset(name="d", splits=(split,)), "train", settings).order
-    located = asked(order, ("position", 10**9 - 1), ("position", 5 * 10**8))
-    assert located.num_replayed == 2 * 20 * 100
+    # The last buffer has more examples than memory is taken for.
+    for buffer in (100, 1_000_000, 1 << 28):
+        settings = ReadSettings(buffer=buffer, buffer_seed=1)
+        order = plan_order(Dataset(name="d", splits=(split,)), "train", settings).order
+        positions = [10**9 - 1, 5 * 10**8] if buffer <= 10**6 else [3]
+        ids = [match.id for match in asked(order, *(("position", p) for p in positions)).matches]
+        found = asked(order, *(("id", name) for name in ids)).matches
+        assert [match.position for match in found] == positions
 
 
 MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"

@@ -11,7 +11,7 @@ from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import say, warn
+from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,8 +70,6 @@ def locate(
     located = locate_in(planned.order, queries)
     warn(located.warnings)
     FORMATS.write(out, located, spec=planned.spec)
-    if located.num_replayed:
-        say(f"note: a shuffle buffer has no random access: {located.num_replayed:,} steps replayed")
 
 
 def _options_given(ctx: typer.Context) -> list[str]:

@@ -65,6 +65,8 @@ class Split:
 
     def __post_init__(self) -> None:
         keep_fields(self)
+        if "\0" in self.name:
+            raise DatasetError(f"split {quoted(self.name)}: a NUL character, which no name holds")
         if self.shard_lengths and min(self.shard_lengths) < 0:
             raise DatasetError(
                 f"split {quoted(self.name)}: shard length {min(self.shard_lengths)} is negative"

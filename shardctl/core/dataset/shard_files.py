@@ -85,8 +85,13 @@ class ShardFiles(Sequence[str]):
         >>> ShardFiles(pattern="a-\0-of-00002", num_shards=2).template
         'a-{SHARD_INDEX}-of-{NUM_SHARDS}'
         """
-        total = f"{self.num_shards:0{self._digits}d}"
+        total = f"{self.num_shards:0{self.num_digits}d}"
         return self.pattern.replace(total, "{NUM_SHARDS}").replace(_INDEX, "{SHARD_INDEX}")
+
+    @property
+    def num_digits(self) -> int:
+        """How many digits the index has in every name, zeros before it included."""
+        return max(MIN_SHARD_DIGITS, len(str(self.num_shards)))
 
     def __len__(self) -> int:
         return self.num_shards
@@ -119,9 +124,9 @@ class ShardFiles(Sequence[str]):
         """
         if self.names is not None or self.pattern.count(_INDEX) != 1:
             return [self._name(index) for index in indices]
-        # One format call over all the indices; no name has a newline in it.
-        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self._digits}d") + "\n"
-        return (line * len(indices) % tuple(indices)).split("\n")[:-1]
+        # One format call over all the indices; no name has a NUL in it.
+        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self.num_digits}d") + "\0"
+        return (line * len(indices) % tuple(indices)).split("\0")[:-1]
 
     def index_of(self, path: str) -> int | None:
         """Return the index of the shard with this path, None where there is none.
@@ -133,7 +138,7 @@ class ShardFiles(Sequence[str]):
             return self.names.index(path) if path in self.names else None
         head = self.pattern.partition(_INDEX)[0]
         # The index is as wide in every name, so that it can be cut out and the name compared.
-        digits = path[len(head) : len(head) + self._digits]
+        digits = path[len(head) : len(head) + self.num_digits]
         if not (digits.isascii() and digits.isdigit() and int(digits) < self.num_shards):
             return None
         return int(digits) if self._name(int(digits)) == path else None
@@ -141,11 +146,7 @@ class ShardFiles(Sequence[str]):
     def _name(self, index: int) -> str:
         if self.names is not None:
             return self.names[index]
-        return self.pattern.replace(_INDEX, f"{index:0{self._digits}d}")
-
-    @property
-    def _digits(self) -> int:
-        return max(MIN_SHARD_DIGITS, len(str(self.num_shards)))
+        return self.pattern.replace(_INDEX, f"{index:0{self.num_digits}d}")
 
 
 def _format_template(template: str, values: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ from shardctl.core.arrays import (
     same_numbers,
 )
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
+from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
@@ -311,13 +312,7 @@ def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
         if run is not None:
             return named.filenames_between(run.start, run.stop)
         return filenames_at(named, shard.tolist())
-    names = [""] * len(split)
-    for index in distinct(split).tolist():
-        here = np.flatnonzero(split == index)
-        own = filenames_at(splits[index], shard[here].tolist())
-        for row, name in zip(here.tolist(), own, strict=True):
-            names[row] = name
-    return names
+    return shard_names(splits, split, shard).tolist()
 
 
 def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) -> Reads:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -12,15 +13,17 @@ from shardctl.core.arrays import Int64s, Int64sLike, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
-from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
+from shardctl.core.order.epoch_reading import EndlessReading, EpochReading, Reading
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.shuffle.permutations import shuffled_in_turn
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.text import counted, in_short
@@ -30,6 +33,7 @@ from shardctl.errors import UsageError
 CHUNK_SIZE = 1 << 20
 _NONE = np.empty(0, np.int64)
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
+_LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 _STEPS = 1 << 40  # of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
@@ -79,7 +83,7 @@ class Order:
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        self._readings: dict[tuple[int, int | None], EpochReading] = {}
+        self._readings: dict[int, EpochReading] = {}
         total = self.epoch_size * settings.epochs
         if total > INT64_MAX:
             raise UsageError(
@@ -281,6 +285,15 @@ class Order:
         return self.num_buffered is None
 
     @property
+    def has_long_runs(self) -> bool:
+        """Whether `runs` are told at less cost than the codes."""
+        return (
+            self.has_blocks
+            and self._stride_and_phase[0] == 1
+            and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
+        )
+
+    @property
     def num_epochs(self) -> int | None:
         """Number of epochs of the pass, None without end."""
         return self.settings.epochs
@@ -331,19 +344,26 @@ class Order:
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
 
     @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+    def reading(self, epoch: int, *, stop: int | None = None) -> Reading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
-        With repeated files epoch 0 stands for all; the list of files, which has no end, is built
-        until `stop` examples of it are handed out, None for all of them.
+        With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
+        where `stop` examples of it are handed out at least, None for all of them.
         """
         if not self.settings.repeat_files:
-            return self._built_reading(0 if self._files_are_alike else epoch, None)
-        # Epochs are added in powers of two, so that the next stretch seldom builds anew.
+            return self._built_reading(0 if self._files_are_alike else epoch)
+        # In powers of two, so that a replay of the next stretch is seldom another one.
         needed = self.settings.epochs
         if stop is not None and self.epoch_size:
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        return self._built_reading(0, needed * self.epoch_size + (self.num_buffered or 0))
+        limit = needed * self.epoch_size + (self.num_buffered or 0)
+        if not self.reads.num_examples:  # nothing comes, however often
+            return replace(self._built_reading(0), limit=limit)
+        return endless_reading(self, limit, self._endless)
+
+    @cached_property
+    def _endless(self) -> EndlessInterleave:
+        return endless_interleave(self, self._openings)
 
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
@@ -421,24 +441,27 @@ class Order:
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
         self._readings.clear()
+        self.__dict__.pop("_endless", None)
         self.__dict__.pop("_first_codes", None)
 
-    def _built_reading(self, epoch: int, limit: int | None) -> EpochReading:
+    def _built_reading(self, epoch: int) -> EpochReading:
         """Return a reading, that of the latest calls if it is among them."""
-        reading = self._readings.pop((epoch, limit), None)
+        reading = self._readings.pop(epoch, None)
         if reading is None:
             # Those that are not kept go first, to make room.
             kept = 0 if len(self.reads) > _MANY_FILES else 2
             while len(self._readings) > kept:
                 del self._readings[next(iter(self._readings))]
-            reading = self._build_reading(epoch, limit)
-        self._readings[epoch, limit] = reading
+            reading = reading_of(self, self._opening(epoch))
+        self._readings[epoch] = reading
         return reading
 
-    def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
-        if limit is None:
-            return reading_of(self, self._opening(epoch))
-        return endless_reading(self, limit, self._opening)
+    def _openings(self, repetitions: range) -> Int64s:
+        """Return the rows as these repetitions open them, int64[n] each, one after the other."""
+        if not self._files_are_alike and len(repetitions) > 1:
+            return shuffled_in_turn(len(self.reads), self.seeds.of_files_in(repetitions))
+        rows = self._opening(repetitions.start)
+        return np.tile(np.arange(len(self.reads)) if rows is None else rows, len(repetitions))
 
     def _opening(self, epoch: int) -> Int64s | None:
         """Return the rows (int64[n]) in the order in which an epoch opens them, None as listed."""
@@ -480,20 +503,34 @@ def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
     return rows
 
 
-def endless_reading(
-    order: Order, limit: int, opening: Callable[[int], Int64s | None]
-) -> EpochReading:
-    """Return the reading of repeated files up to a limit, of how each repetition opens them."""
+def endless_interleave(order: Order, openings: Callable[[range], Int64s]) -> EndlessInterleave:
+    """Return the interleave of repeated files, of how repetitions open them."""
+    take, block = order.reads.take, order.settings.block
+    # In the first round so many repetitions yield all that can be asked for: more slots are idle.
     stride, _ = order._stride_and_phase
-    take = order.reads.take
-    count = repetitions_to_list(take, (limit + 1) * stride, cycle_length=order._cycle)
-    every = np.arange(len(order.reads))
-    openings = (opening(repetition) for repetition in range(count))
-    rows = np.concatenate([every if rows is None else rows for rows in openings])
-    return reading_of(order, rows, limit)
+    end = (order.num_examples + (order.num_buffered or 0) + 1) * stride
+    most = -(-end // int(np.minimum(take, block).sum())) * len(take)
+    return EndlessInterleave(
+        take,
+        openings,
+        cycle_length=min(order._cycle, most),
+        block_length=block,
+    )
 
 
-def reading_of(order: Order, rows: Int64s | None, limit: int | None = None) -> EpochReading:
+def endless_reading(order: Order, limit: int, interleave: EndlessInterleave) -> EndlessReading:
+    """Return the reading of repeated files up to a limit."""
+    stride, phase = order._stride_and_phase
+    return EndlessReading(
+        interleave=interleave,
+        row_codes=order._first_codes,
+        stride=stride,
+        phase=phase,
+        limit=limit,
+    )
+
+
+def reading_of(order: Order, rows: Int64s | None) -> EpochReading:
     """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
     stride, phase = order._stride_and_phase
     take = order.reads.take[:] if rows is None else order.reads.take[rows]
@@ -504,5 +541,4 @@ def reading_of(order: Order, rows: Int64s | None, limit: int | None = None) -> E
         row_codes=order._first_codes,
         stride=stride,
         phase=phase,
-        limit=limit,
     )

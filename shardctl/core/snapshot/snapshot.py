@@ -19,7 +19,6 @@ from shardctl.core.snapshot.pinned_source import PinnedSource
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import RuleSet
 
-SNAPSHOT_VERSION = 1
 KIND = "snapshot"
 NUM_FIRST_IDS = 32
 MAX_SNAPSHOT_BYTES = 100_000
@@ -29,6 +28,8 @@ _MAX_FILE_ORDER_CHARS = 15_000
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
     """An order as it was when it was pinned.
+
+    The version of the digests in its tree is that of the file's format.
 
     `head` names no folder: the order is the same wherever the files lie. `splits` are those that
     the spec reads; `first_ids` are for people. `pipeline` holds every setting in force; a long list

@@ -79,10 +79,15 @@ def rows_as_bytes(parts: Sequence[Part], count: int) -> bytearray:
         rows[:, start : start + width].view(f"V{width}")[:] = (
             values if which is None else values[which]
         )
-    num_empty = text.count(_NOTHING)
-    if not num_empty:
-        return text
-    if num_empty * _COST > len(text):
+    return _without_empty(text)
+
+
+def _without_empty(text: bytearray) -> bytearray:
+    """Return text without its NULs, in the way that is faster for as many as there seem to be."""
+    part = len(text) // 16
+    middle = len(text) // 2
+    num_empty = text.count(_NOTHING, middle, middle + part)
+    if num_empty * _COST > part:
         return text.translate(None, _NOTHING)
     return text.replace(_NOTHING, b"")
 

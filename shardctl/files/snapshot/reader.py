@@ -8,10 +8,10 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.settings.document import SettingsDocument
-from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
+from shardctl.core.snapshot.hash_tree import NEWEST, VERSIONS, HashTree, leaf_size
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
 from shardctl.core.snapshot.pinned_source import PinnedSource
-from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, SNAPSHOT_VERSION, Snapshot, checksum
+from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, checksum
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.readers import readers_of
 from shardctl.core.text import quoted
@@ -55,13 +55,13 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 def _check_version(document: Mapping[str, object]) -> None:
     version = document.get("format_version")
-    if version == SNAPSHOT_VERSION and not isinstance(version, bool):
+    if version in VERSIONS and not isinstance(version, bool):
         return
     if isinstance(version, int) and not isinstance(version, bool):
-        age = "a newer shardctl, install it" if version > SNAPSHOT_VERSION else "an older shardctl"
+        age = "a newer shardctl, install it" if version > NEWEST else "an older shardctl"
         raise DatasetError(
             f"the snapshot has format version {fields.shown(version)}, of {age}; this one reads "
-            f"{SNAPSHOT_VERSION}: {_REWRITE}"
+            f"{' and '.join(map(str, VERSIONS))}: {_REWRITE}"
         )
     raise DatasetError(
         f"format_version {fields.shown(version)} of the snapshot is not a version; {_REWRITE}"
@@ -173,7 +173,9 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
     leaves = tuple(_digests(tree.get("leaves"), 32, "a leaf"))
     try:
         return HashTree(
-            num_examples=num_examples, leaves=tuple(bytes.fromhex(leaf) for leaf in leaves)
+            num_examples=num_examples,
+            leaves=tuple(bytes.fromhex(leaf) for leaf in leaves),
+            version=int(document["format_version"]),
         )
     except ValueError as error:
         raise DatasetError(str(error)) from None

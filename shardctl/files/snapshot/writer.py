@@ -9,7 +9,6 @@ from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths
 from shardctl.core.snapshot.snapshot import (
     KIND,
     MAX_SNAPSHOT_BYTES,
-    SNAPSHOT_VERSION,
     Snapshot,
     checksum,
 )
@@ -28,7 +27,7 @@ _WORDS = ("leaves", "shard_lengths", "shard_digests")
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
-        **head(KIND, snapshot.head, format_version=SNAPSHOT_VERSION),
+        **head(KIND, snapshot.head, format_version=snapshot.tree.version),
         **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,

@@ -20,6 +20,7 @@ from shardctl.core.text import counted, in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.pinned.pinned_sources import order_again
+from shardctl.planning.snapshot import tree_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,15 @@ class PinnedOrder:
         num_examples = min(size, self.snapshot.num_examples - start)
         made = HashTree.of_cells(cells, num_examples=num_examples)
         return made.root == self.snapshot.tree.blocks(size)[block]
+
+    def redigested(self, version: int) -> PinnedOrder | None:
+        """Return it with digests of a version; None where its order cannot be made as pinned."""
+        tree, live = self.snapshot.tree, self.rebuilt
+        if tree.version == version:
+            return self
+        if live is None or (self.live is None and tree_in(tree.version, live) != tree):
+            return None
+        return replace(self, snapshot=replace(self.snapshot, tree=tree_in(version, live)))
 
     def __repr__(self) -> str:
         return in_short(

@@ -17,7 +17,7 @@ from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_reading import EpochReading, Reading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
@@ -333,7 +333,7 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReadin
     )
 
 
-def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
+def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
     for begin in range(start, stop, _PIECE):
         yield reading.codes(begin, min(begin + _PIECE, stop))
 

@@ -9,9 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardctl.core.arrays import Int64s
+from shardctl.core.interleave import endless as endless_module
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order.epoch_reading import MAX_OPENED, EpochReading, repetitions_to_list
-from shardctl.errors import UsageError
+from shardctl.core.order.epoch_reading import EndlessReading, EpochReading, repetitions_listed
+from tests.core.interleave.endless_cases import EndlessCase
 from tests.oracles import interleave_by_hand
 
 
@@ -105,13 +107,66 @@ def test_a_block_is_named_by_its_slot_and_the_offset_in_the_file() -> None:
 def test_so_many_lists_of_files_read_as_an_endless_one_so_far(
     take: list[int], num_examples: int, cycle: int, block: int
 ) -> None:
-    count = repetitions_to_list(np.array(take), num_examples, cycle_length=cycle)
+    count = repetitions_listed(np.array(take), num_examples, cycle_length=cycle)
     listed = interleave_by_hand(take * count, cycle, block)[:num_examples]
     longer = interleave_by_hand(take * (count + 9), cycle, block)[:num_examples]
     assert listed == longer
     assert len(listed) == (num_examples if sum(take) else 0)
 
 
-def test_more_files_than_memory_holds_are_refused() -> None:
-    with pytest.raises(UsageError, match=f"more than {MAX_OPENED}"):
-        repetitions_to_list(np.array([1]), MAX_OPENED + 1, cycle_length=1)
+def both_readings(seed: int) -> tuple[EndlessReading, EpochReading, np.random.Generator]:
+    """Return the reading of a random endless list, and one of a list that is long enough."""
+    case, draw = EndlessCase.of(seed), np.random.default_rng([seed, 1])
+    stride = int(draw.integers(1, 4))
+    phase = int(draw.integers(0, stride))
+    total = int(draw.integers(1, 12)) * int(case.lengths.sum())
+    limit = max(0, -(-(total - phase) // stride)) + int(draw.integers(0, 5))
+    count = repetitions_listed(case.lengths, (limit + 1) * stride, cycle_length=case.cycle)
+    rows = case.openings(range(count))
+    listed = EpochReading(
+        rows=rows,
+        interleave=Interleave(case.lengths[rows], cycle_length=case.cycle, block_length=case.block),
+        row_codes=1000 * np.arange(len(case.lengths)),
+        limit=limit,
+        stride=stride,
+        phase=phase,
+    )
+    endless = EndlessReading(
+        interleave=case.endless(),
+        row_codes=listed.row_codes,
+        limit=limit,
+        stride=stride,
+        phase=phase,
+    )
+    return endless, listed, draw
+
+
+def test_an_endless_reading_is_that_of_a_list_that_is_long_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for seed in range(50):
+        monkeypatch.setattr(endless_module, "_OPENED", EndlessCase.of(seed).opened)
+        endless, listed, draw = both_readings(seed)
+        size = endless.num_examples
+        assert size == listed.num_examples, seed
+        start, stop = sorted(draw.integers(0, size + 1, 2).tolist())
+        expected = listed.codes(start, stop).tolist()
+        assert endless.codes(start, stop).tolist() == expected, seed
+        runs = [
+            range(f, f + n) for one in endless.runs(start, stop) for f, n in zip(*one, strict=True)
+        ]
+        assert [code for run in runs for code in run] == expected, seed
+        places = draw.integers(0, size, 20) if size else np.empty(0, np.int64)
+        assert endless.codes_at(places).tolist() == listed.codes_at(places).tolist(), seed
+        for ask in ("locate", "blocks"):
+            found, known = (getattr(reading, ask)(places) for reading in (endless, listed))
+            assert [x.tolist() for x in found] == [x.tolist() for x in known], seed
+        rows, offsets = listed.locate(places)
+        assert sorted_pairs(endless.positions(rows, offsets)) == sorted_pairs(
+            listed.positions(rows, offsets)
+        ), seed
+
+
+def sorted_pairs(columns: tuple[Int64s, Int64s]) -> list[tuple[int, ...]]:
+    """Return two columns as sorted pairs."""
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))

@@ -12,9 +12,9 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.epoch_reading import MAX_OPENED
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
@@ -196,12 +196,23 @@ def test_repeated_files_of_more_epochs_begin_the_same() -> None:
             assert longer[: len(shorter)] == shorter
 
 
-def test_a_far_epoch_of_repeated_files_builds_no_farther_than_asked() -> None:
+def test_a_far_epoch_of_repeated_files_costs_no_more_than_a_near_one() -> None:
     far = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=2**50)
     near = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=9)
     assert far.read(60, 72).tolist() == near.read(60, 72).tolist()
-    with pytest.raises(UsageError, match=rf"more than {MAX_OPENED}; ask for fewer epochs"):
-        far.codes_at([2**52])
+    # 16 files are read at a time, each in one visit: the files of eight epochs, one by one.
+    codes = far.read(2**52, 2**52 + 64)
+    first = 2**52 // 64 * 64 // 8
+    openings = [
+        shuffle_permutation(2, 2, far.seeds.of_files(epoch)) for epoch in range(first, first + 8)
+    ]
+    files = {0: [0, 1, 2, 3, 4], 1: [5, 6, 7]}
+    assert codes.tolist() == [
+        code for rows in openings for row in rows.tolist() for code in files[row]
+    ]
+    uneven = of_shards(5, 3, shuffle_seed=1, block=4, cycle=2, repeat_files=True, epochs=2**50)
+    with pytest.raises(UsageError, match="more than a day is refused; ask for fewer epochs"):
+        uneven.codes_at([2**52])
 
 
 def test_chunks_are_bounded_and_make_up_the_whole() -> None:

@@ -182,17 +182,21 @@ def test_far_into_a_long_input_nothing_is_lost_or_doubled(
     assert replay.outputs_of(outputs).tolist() == list(range(start, stop))
 
 
-@pytest.mark.parametrize("lookback_buffers", [1, 2, 3])
-def test_a_late_start_looks_back_until_it_knows_the_buffer(
+@pytest.mark.parametrize("lookback_buffers", [0, 1, 3])
+def test_what_a_late_start_does_not_look_back_to_is_followed(
     lookback_buffers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replay = ShuffleReplay(
         num_elements=20_000, buffer_size=150, seeds=shuffle_kernel_seeds(5, None)
     )
     expected = tf_order(20_000, 150, 5)
-    monkeypatch.setattr(shuffle_buffer, "LOOKBACK_BUFFERS", lookback_buffers)
-    for start in (1, 151, 5_000, 19_851, 19_999):
-        assert np.concatenate(list(replay.chunks(start))).tolist() == expected[start:]
+    for size in ("_LOOKBACK_OF_SMALL", "_LOOKBACK"):
+        monkeypatch.setattr(shuffle_buffer, size, lookback_buffers)
+    for small in (1, 1 << 17):
+        monkeypatch.setattr(shuffle_buffer, "_SMALL", small)
+        for start in (1, 151, 5_000, 19_851, 19_999):
+            chunks = list(replay.chunks(start))
+            assert np.concatenate(chunks).tolist() == expected[start:]
 
 
 def test_positions_are_found_in_any_order_and_more_than_once() -> None:

@@ -146,10 +146,10 @@ def test_a_digest_that_changed_is_an_edit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [("2", "newer shardctl"), ("0", "older shardctl"), ("'1'", "not a version"), ("true", "no")],
+    [("3", "newer shardctl"), ("0", "older shardctl"), ("'1'", "not a version"), ("true", "no")],
 )
 def test_another_format_version_is_named(version: str, words: str, tmp_path: Path) -> None:
-    line = refusal(TEXT.replace("format_version: 1", f"format_version: {version}"), tmp_path)
+    line = refusal(TEXT.replace("format_version: 2", f"format_version: {version}"), tmp_path)
     assert line is not None
     assert words in line
     assert "order.yaml" in line
