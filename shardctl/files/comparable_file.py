@@ -158,7 +158,6 @@ def _reads(value: object) -> Reads:
         found = _of_columns(value)
         if found is not None:
             return found
-        value = value.records()
     items = fields.items(value, "file_instructions")
     split_names: dict[str, int] = {}
     filenames: list[str] = []

@@ -14,6 +14,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.errors import DatasetError
 from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.lists.record_columns import RecordColumns
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
@@ -52,7 +53,7 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         return "a mapping"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | CountsText | RecordColumns):
         return "a list"
     if isinstance(value, int) and abs(value) > 10**40:
         return "a number of more than 40 digits"
@@ -106,10 +107,18 @@ def text(value: object, what: str) -> str:
 
 
 def items(value: object, what: str) -> list[Any]:
-    """Return a list, or raise."""
+    """Return a list, or raise; one that was taken out of its text is written out."""
+    value = written_out(value)
     if not isinstance(value, list):
         raise DatasetError(f"{what} must be a list, not {shown(value)}")
     return value
+
+
+def written_out(value: object) -> object:
+    """Return a list that was taken out of its text as a list, any other value as it is."""
+    if isinstance(value, CountsText):
+        return value.ints()
+    return value.records() if isinstance(value, RecordColumns) else value
 
 
 def split_name(value: object) -> str:

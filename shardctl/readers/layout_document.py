@@ -151,10 +151,12 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
 
 
 def _shards(value: object) -> RecordColumns | list[Mapping[str, object]]:
-    if isinstance(value, RecordColumns):
-        if value.counts("num_examples") is not None and value.texts("filename") is not None:
-            return value
-        value = value.records()
+    if (
+        isinstance(value, RecordColumns)
+        and value.counts("num_examples")
+        and value.texts("filename")
+    ):
+        return value
     return [fields.mapping(item, "a shard") for item in fields.items(value, "shards")]
 
 

@@ -234,6 +234,8 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
 
 
 def _shard_lengths(value: object) -> PackedInts:
+    if not isinstance(value, CountsText):
+        value = fields.written_out(value)
     if not isinstance(value, list | CountsText):
         raise DatasetError(f"shard_lengths must be a list, not {fields.shown(value)}")
     if len(value) > MAX_NUM_SHARDS:

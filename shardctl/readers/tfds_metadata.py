@@ -262,6 +262,7 @@ def _shard_lengths(value: object) -> Sequence[int]:
         return ()
     if isinstance(value, CountsText):
         return value.packed()
+    value = fields.written_out(value)
     if not isinstance(value, list):
         raise DatasetError(f"shardLengths must be a list, not {fields.shown(value)}")
     if _all_plain(value):

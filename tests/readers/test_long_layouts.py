@@ -35,7 +35,10 @@ def texts(draw: random.Random) -> Iterator[tuple[str, str]]:
         files = ShardFiles(num_shards=size, names=names)
         train = Split(name="train", shard_lengths=lengths, files=(files,))
         dataset = Dataset(name="toy", splits=(train,))
-    for document in (written, layout_document(layout(dataset))):
+    rows = [{"num_examples": length, "filename": "a"} for length in lengths]
+    other = {draw.choice(("shard_lengths", "shards")): draw.choice((lengths, rows))}
+    strange = {"name": "toy", "splits": draw.choice((other, {"train": other}, [other], rows))}
+    for document in (written, strange, layout_document(layout(dataset))):
         yield ".json", "".join(to_json(document))
         yield ".yaml", "".join(to_yaml(document))
 
@@ -80,5 +83,8 @@ def test_names_of_splits_alone_are_those_of_the_dataset(tmp_path: Path) -> None:
     for suffix, text in texts(random.Random(3)):
         path = tmp_path / f"toy{suffix}"
         path.write_text(text)
-        names = [split.name for split in read_layout_file(path).splits]
+        try:
+            names = [split.name for split in read_layout_file(path).splits]
+        except DatasetError:
+            continue
         assert [split.name for split in read_layout_file(path, names_only=True).splits] == names

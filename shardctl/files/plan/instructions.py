@@ -28,7 +28,6 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
         found = _of_columns(value, names, what)
         if found is not None:
             return found
-        value = value.records()
     records = fields.items(value, what)
     filenames: list[str] = []
     columns = np.empty((len(records), 5), np.int64)
