@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE = 0.5  # seconds after which work gets a bar
+_UNSEEN = 0.02  # seconds for which what is written may wait for more
 _NARROWEST_PICTURE = 40  # columns of a terminal, below which a picture shows nothing
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import Records, RecordStream
+from shardctl.core.columns import RecordStream
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
@@ -70,7 +70,7 @@ _encode_ascii = json.JSONEncoder(ensure_ascii=True).encode
 def _json(value: object, indent: str) -> Iterator[str]:
     """Yield a nested value; one that is not is a line of the encoder that is written in C."""
     deeper = indent + "  "
-    if isinstance(value, Records):
+    if isinstance(value, RecordStream):
         pieces = _written(value, _json_writer(value.fields, f",\n{deeper}"))
         yield f"[{next(pieces)[1:]}"
         yield from pieces
@@ -152,7 +152,7 @@ def to_yaml(document: Document) -> Iterator[str]:
 
 def _yaml(value: object, indent: str) -> Iterator[str]:
     """Yield the lines of a nested value, each with its line break, or many of them."""
-    if isinstance(value, Records):
+    if isinstance(value, RecordStream):
         yield from _written(value, _yaml_writer(value.fields, f"{indent}- "))
         return
     for key, item in _items(value):
@@ -248,9 +248,11 @@ def _is_nested(value: object) -> bool:
         value = value.values()
     elif isinstance(value, OnDemand):
         value = value[:1]  # all its items are alike
+    elif isinstance(value, RecordStream):
+        return True
     elif not isinstance(value, (list, tuple)):
         return False
-    return any(isinstance(item, (dict, list, tuple, OnDemand)) for item in value)
+    return any(isinstance(item, (dict, list, tuple, OnDemand, RecordStream)) for item in value)
 
 
 def _items(value: object) -> Iterator[tuple[str | None, object]]:

@@ -8,10 +8,12 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.nearness import did_you_mean, nearest_first
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.errors import DatasetError
+from shardctl.files.lists.counts_text import CountsText
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
@@ -158,6 +160,20 @@ def count(value: object, what: str) -> int:
     if value > INT64_MAX:
         raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
     return value
+
+
+def counts(value: list[Any] | CountsText, what: str) -> PackedInts:
+    """Return a list of counts packed, or raise; `what` says what each is, its index at `{}`.
+
+    >>> counts([3, 4], "length of shard {}")
+    (3, 4)
+    """
+    if isinstance(value, CountsText):
+        return value.packed()
+    plain = set(map(type, value)) <= {int}
+    if plain and (not value or (min(value) >= 0 and max(value) <= INT64_MAX)):
+        return PackedInts(value)
+    return PackedInts(count(item, what.format(index)) for index, item in enumerate(value))
 
 
 def amount(value: object, what: str) -> float:

@@ -7,14 +7,18 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import MIN_SHARD_DIGITS, TEMPLATE_VARIABLES
 from shardctl.errors import DatasetError
 
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
+
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _INDEX = "\0"  # stands for the shard index; refused in every name
+_PIECE = 1 << 16  # names worked on at once
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux, macOS and Windows
 MAX_PATH_BYTES = 4095  # PATH_MAX of Linux, without the NUL at the end
 
@@ -142,6 +146,36 @@ class ShardFiles(Sequence[str]):
         if not (digits.isascii() and digits.isdigit() and int(digits) < self.num_shards):
             return None
         return int(digits) if self._name(int(digits)) == path else None
+
+    def indices_of(self, names: Sequence[str]) -> Int64s | None:
+        """Return the indices, int64[n], of the shards with these base names.
+
+        It is None where one is no such name, or where the pattern does not tell the index by one
+        stretch of ASCII digits: then each is to be looked up.
+
+        >>> ShardFiles(pattern="a/d-\\0", num_shards=3).indices_of(["d-00002", "d-00000"])
+        array([2, 0])
+        """
+        head, mark, tail = self.pattern.rpartition("/")[2].partition(_INDEX)
+        if self.names is not None or not mark or _INDEX in tail or not (head + tail).isascii():
+            return None
+        import numpy as np
+
+        width = len(head) + self._digits + len(tail)
+        found = np.empty(len(names), np.int64)
+        for start in range(0, len(names), _PIECE):
+            piece = names[start : start + _PIECE]
+            text = "".join(piece)
+            if not text.isascii() or set(map(len, piece)) != {width}:
+                return None
+            rows = np.frombuffer(text.encode(), np.uint8).reshape(len(piece), width)
+            shape = np.frombuffer((head + "0" * self._digits + tail).encode(), np.uint8)
+            digits = rows[:, len(head) : width - len(tail)] - np.uint8(ord("0"))
+            others = np.delete(rows != shape, slice(len(head), width - len(tail)), axis=1)
+            if others.any() or digits.max() > 9:
+                return None
+            found[start : start + _PIECE] = digits @ 10 ** np.arange(self._digits)[::-1]
+        return found if found.max(initial=0) < self.num_shards else None
 
     def _name(self, index: int) -> str:
         if self.names is not None:

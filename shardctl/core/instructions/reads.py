@@ -170,8 +170,7 @@ class Reads:
         """Return the base names of the files of rows [start, stop)."""
         shard = self.shard[start:stop]
         if isinstance(self.files, NamedFiles):
-            names = self.files.names
-            return [names[index] for index in shard.tolist()]
+            return self.files.names_at(shard)
         return filenames_of(self.files, self.split[start:stop], shard)
 
     def names(self) -> Texts:

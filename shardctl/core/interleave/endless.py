@@ -65,6 +65,7 @@ class EndlessInterleave:
 
     lengths: int64[n], what each shard yields; not all of them nothing.
     openings: the shards in the order in which these repetitions open them, int64[n a repetition].
+    end: no position from there on is asked for.
 
     >>> endless = EndlessInterleave(
     ...     np.array([3, 2]), lambda repetitions: np.tile([0, 1], len(repetitions)),
@@ -82,7 +83,11 @@ class EndlessInterleave:
         *,
         cycle_length: int,
         block_length: int,
+        end: int = 1 << 62,
     ) -> None:
+        # So many repetitions yield all that is asked for in the first round: more slots are idle.
+        in_first_round = int(np.minimum(lengths, block_length).sum())
+        cycle_length = min(cycle_length, -(-end // in_first_round) * len(lengths))
         if cycle_length > MAX_OPENED // 4:
             raise UsageError(
                 phrase("{cycle=}: more than {} open files", MAX_OPENED // 4, cycle=cycle_length)
@@ -95,10 +100,11 @@ class EndlessInterleave:
         visits = lengths // block_length
         self._is_even = bool((visits == visits[0]).all())
         count = len(lengths)
+        opened = min(_OPENED, (end // self._total + 1) * count)
         if self._is_even:  # whole turns of the slots
-            self._size = -(-max(_OPENED, count) // cycle_length) * cycle_length
+            self._size = -(-max(opened, count) // cycle_length) * cycle_length
         else:  # whole repetitions, and a few turns of the slots
-            self._size = -(-max(_OPENED, 4 * cycle_length) // count) * count
+            self._size = -(-max(opened, 4 * cycle_length) // count) * count
         nothing = np.full(cycle_length, _FREE)
         first = _State(start=0, num_opened=0, rows=nothing, skips=np.zeros_like(nothing))
         self._states, self._starts = [first], [0]

@@ -23,6 +23,13 @@ from shardctl.errors import UsageError
 __all__ = ["Interleave", "InterleaveState"]
 
 
+# A position costs 1 ns to read in sequence and 1.5 to 5 in turns, and 50 to 110 to look up.
+_SPARSE_IN_SEQUENCE = 100
+_SPARSE = 32
+_LOOKED_UP = 1 << 16  # positions looked up at a time, and read at a time: what fits in the cache
+_READ = 1 << 18
+
+
 class Interleave:
     """The order in which `interleave` reads shards, from the examples that each yields.
 
@@ -114,6 +121,27 @@ class Interleave:
         count on from it.
         """
         return read(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
+
+    def read_every(self, step: int, start: int, stop: int, first_ids: npt.ArrayLike) -> Int64s:
+        """Return `read(start, stop, first_ids)[::step]`, in the memory of the answer.
+
+        Where few ids are wanted of many, each is looked up by itself.
+        """
+        start, stop = self._range(start, stop)
+        ids, wanted = self._first_ids(first_ids), range(start, stop, step)
+        in_sequence = self._schedule.cycle_length == 1
+        is_sparse = step >= (_SPARSE_IN_SEQUENCE if in_sequence else _SPARSE)
+        size = _LOOKED_UP if is_sparse else max(1, _READ // step)
+        found = np.empty(len(wanted), np.int64)
+        for begin in range(0, len(wanted), size):
+            piece = wanted[begin : begin + size]
+            if is_sparse:
+                shards, offsets = self.locate(piece[0] + np.arange(len(piece)) * step)
+                np.add(ids[shards], offsets, out=found[begin : begin + size])
+            else:
+                read_on = read(self._schedule, piece[0], piece[-1] + 1, ids)
+                found[begin : begin + size] = read_on[::step]
+        return found
 
     def chunks(
         self, start: int, stop: int, first_ids: npt.ArrayLike, chunk_size: int = 1 << 20

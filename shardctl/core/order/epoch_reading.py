@@ -15,7 +15,7 @@ from shardctl.core.interleave.interleave import Interleave, InterleaveState
 from shardctl.core.interleave.runs import Runs, runs_in
 
 _NONE = np.empty(0, np.int64)
-_PIECE = 1 << 20  # examples of all hosts that are read at once
+_PIECE = 1 << 18  # examples that are read at once, and then made into runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,8 +72,7 @@ class EpochReading:
             return self.interleave.read(start - self.first, stop - self.first, self.first_codes)
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
         first, last = first - self.first, last - self.first
-        # A copy: the slice alone would keep the examples of all hosts in memory.
-        return self.interleave.read(first, last + 1, self.first_codes)[:: self.stride].copy()
+        return self.interleave.read_every(self.stride, first, last + 1, self.first_codes)
 
     def runs(self, start: int, stop: int) -> Iterator[Runs]:
         """Yield the runs of consecutive codes at positions [start, stop), in pieces; see `Runs`.
@@ -84,9 +83,9 @@ class EpochReading:
             start, stop = start - self.first, stop - self.first
             yield from self.interleave.visits(start, stop, self.first_codes)
             return
-        size = max(1, _PIECE // self.stride)  # of a host that skips most, most runs are of one
-        for begin in range(start, stop, size):
-            yield runs_in(self.codes(begin, min(begin + size, stop)))
+        for begin in range(start, stop, _PIECE):
+            # Of a host that skips most, most runs are of one.
+            yield runs_in(self.codes(begin, min(begin + _PIECE, stop)))
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row of the order's reads, offset in what the row reads), int64[q] each."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
 from shardctl.core.order.epoch_reading import EndlessReading, EpochReading, Reading
 from shardctl.core.order.epoch_seeds import EpochSeeds
+from shardctl.core.order.epochs.readings_together import ReadingsTogether
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.phrase import phrase
@@ -30,8 +32,11 @@ from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
-CHUNK_SIZE = 1 << 20
+CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 _NONE = np.empty(0, np.int64)
+_FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
+_STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
+_AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 _LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 _STEPS = 1 << 40  # of an order without end that can be asked for
@@ -70,6 +75,7 @@ class Order:
     """
 
     sources: tuple[str, ...] = ()  # what several readers of a mixture are called
+    finds_in_pieces = True  # whether `positions_in_pieces` has more than one
 
     @checked
     def __init__(
@@ -215,34 +221,112 @@ class Order:
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
-        if self._num_streams * len(rows) > MAX_POSITIONS:
+        self.check_answerable(len(self._lookup.rows_of(np.asarray(codes))[0]))
+        found = [(_NONE, _NONE), *self.positions_in_pieces(codes, over=over)]
+        which, position = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.lexsort((position, which))
+        return which[order], position[order]
+
+    def check_answerable(self, num_examples: int, *, num_told: int = 0) -> None:
+        """Refuse to look up so many examples together, whose positions take too much memory.
+
+        Those of `num_told` are not kept, since they are told as they are found.
+
+        Raises:
+            UsageError: the others have more than `MAX_POSITIONS`.
+        """
+        if self.settings.epochs * (num_examples - num_told) > MAX_POSITIONS:
             raise UsageError(
                 phrase(
                     "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-                    len(rows),
-                    self._num_streams,
+                    num_examples,
+                    self.settings.epochs,
                     MAX_POSITIONS,
                 )
             )
-        found_query, found_position = [_NONE], [_NONE]
-        if self._epochs_are_alike:
+
+    def positions_in_pieces(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
+
+        Every position of a piece is below those of the next one.
+        """
+        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+        if not len(rows):
+            return iter(())
+        # What takes too long is refused here, before the first answer.
+        pieces = self._positions_in_pieces(rows, offsets, iter(over(range(self.settings.epochs))))
+        return self._kept(query, pieces)
+
+    @property
+    def epochs_per_second(self) -> int:
+        """About how many epochs are searched for an example in a second."""
+        if self._epochs_are_alike and not self.settings.repeat_files:
+            return 1_000_000
+        return max(1, 10_000_000 // (len(self.reads) + 2 * (self.num_buffered or 0) + 100))
+
+    def _kept(
+        self, query: Int64s, pieces: Iterable[tuple[Int64s, Int64s]]
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        for which, position in pieces:
+            # A last batch that is dropped is in the reading, but not in the order.
+            kept = np.flatnonzero(position < self.num_examples)
+            yield query[which[kept]], position[kept]
+
+    def _positions_in_pieces(
+        self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        size = self.stream_size
+        if self.settings.repeat_files and self.num_buffered is None:
+            endless = self.reading(0)
+            assert isinstance(endless, EndlessReading)
+            done = 0
+            for which, position in endless.positions_in_windows(rows, offsets):
+                yield which, position
+                passed = int(position.max(initial=0)) // self.epoch_size
+                done += len(list(islice(epochs, max(0, passed - done))))
+        elif self._epochs_are_alike:
             # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
-            starts = np.arange(self._num_streams) * self.stream_size
-            found_query.append(np.repeat(query[which], self._num_streams))
-            found_position.append((position[:, None] + starts).ravel())
+            at_once = max(1, _AT_ONCE // max(1, len(position)))
+            for start in range(0, self._num_streams, at_once):
+                starts = np.arange(start, min(start + at_once, self._num_streams)) * size
+                yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
+        elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
+            at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
+            for piece in _pieces_of(epochs, _FIRST, at_once):
+                which, epoch, position = together.positions(piece)
+                epoch += piece.start
+                if self.num_buffered is not None:
+                    position = self._outputs_of(epoch, position)
+                yield which, position + epoch * size
         else:
-            for epoch in over(range(self._num_streams)):
-                which, position = self._positions_in_stream(epoch, rows, offsets)
-                found_query.append(query[which])
-                found_position.append(position + epoch * self.stream_size)
-        which, position = np.concatenate(found_query), np.concatenate(found_position)
-        # A last batch that is dropped is in the reading, but not in the order.
-        kept = np.flatnonzero(position < self.num_examples)
-        which, position = which[kept], position[kept]
-        order = np.lexsort((position, which))
-        return which[order], position[order]
+            for one in epochs:
+                which, position = self._positions_in_stream(one, rows, offsets)
+                yield which, position + one * size
+
+    def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
+        stride, phase = self._stride_and_phase
+        return ReadingsTogether(
+            take=self.reads.take,
+            seeds=self.seeds.of_files_in,
+            rows=rows,
+            offsets=offsets,
+            cycle_length=self._cycle,
+            block_length=self.settings.block,
+            stride=stride,
+            phase=phase,
+        )
+
+    def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
+        """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
+        outputs = np.empty_like(inputs)
+        in_order = np.argsort(epochs, kind="stable")
+        for here in np.split(in_order, np.flatnonzero(np.diff(epochs[in_order])) + 1):
+            if len(here):
+                outputs[here] = self.replay(int(epochs[here[0]])).outputs_of(inputs[here])
+        return outputs
 
     @checked
     def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
@@ -352,18 +436,23 @@ class Order:
         """
         if not self.settings.repeat_files:
             return self._built_reading(0 if self._files_are_alike else epoch)
-        # In powers of two, so that a replay of the next stretch is seldom another one.
-        needed = self.settings.epochs
-        if stop is not None and self.epoch_size:
-            needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        limit = needed * self.epoch_size + (self.num_buffered or 0)
+        limit = self._num_read(stop)
         if not self.reads.num_examples:  # nothing comes, however often
             return replace(self._built_reading(0), limit=limit)
         return endless_reading(self, limit, self._endless)
 
+    def _num_read(self, stop: int | None) -> int:
+        """Return how many examples a stream reads, repeated files up to output `stop` at least."""
+        needed = self.settings.epochs if self.settings.repeat_files else 1
+        if stop is not None and self.epoch_size:
+            # In powers of two, so that a replay of the next stretch is seldom another one.
+            needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
+        ahead = (self.num_buffered or 0) if self.settings.repeat_files else 0
+        return needed * self.epoch_size + ahead
+
     @cached_property
     def _endless(self) -> EndlessInterleave:
-        return endless_interleave(self, self._openings)
+        return endless_interleave(self, self._num_read(None), self._openings)
 
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
@@ -375,7 +464,7 @@ class Order:
         if self.num_buffered is None:
             raise UsageError("no shuffle buffer")
         return ShuffleReplay(
-            num_elements=self.reading(epoch, stop=stop).num_examples,
+            num_elements=self._num_read(stop),
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
         )
@@ -417,9 +506,8 @@ class Order:
         if self.num_buffered is not None:
             yield from shuffled_codes(reading, self.replay(epoch, stop=stop), start, stop)
             return
-        size = max(1, CHUNK_SIZE // reading.stride)
-        for begin in range(start, stop, size):
-            yield reading.codes(begin, min(begin + size, stop))
+        for begin in range(start, stop, CHUNK_SIZE):
+            yield reading.codes(begin, min(begin + CHUNK_SIZE, stop))
 
     def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
         stop = int(positions.max()) + 1
@@ -504,18 +592,25 @@ def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
     return rows
 
 
-def endless_interleave(order: Order, openings: Callable[[range], Int64s]) -> EndlessInterleave:
-    """Return the interleave of repeated files, of how repetitions open them."""
-    take, block = order.reads.take, order.settings.block
-    # In the first round so many repetitions yield all that can be asked for: more slots are idle.
+def _pieces_of(epochs: Iterator[int], first: int, most: int) -> Iterator[range]:
+    """Yield stretches of epochs that count on one by one, each twice as long as the one before."""
+    size = min(first, most)
+    while piece := list(islice(epochs, size)):
+        yield range(piece[0], piece[-1] + 1)
+        size = min(2 * size, most)
+
+
+def endless_interleave(
+    order: Order, limit: int, openings: Callable[[range], Int64s]
+) -> EndlessInterleave:
+    """Return the interleave of repeated files up to a limit, of how repetitions open them."""
     stride, _ = order._stride_and_phase
-    end = (order.num_examples + (order.num_buffered or 0) + 1) * stride
-    most = -(-end // int(np.minimum(take, block).sum())) * len(take)
     return EndlessInterleave(
-        take,
+        order.reads.take,
         openings,
-        cycle_length=min(order._cycle, most),
-        block_length=block,
+        cycle_length=order._cycle,
+        block_length=order.settings.block,
+        end=(limit + 1) * stride,
     )
 
 

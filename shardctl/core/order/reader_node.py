@@ -40,7 +40,7 @@ class ReaderNode(Node):
         self.tickets = tickets
         self.iterations: list[ReaderIteration] = []
         self._pages: OrderedDict[int, CodePages] = OrderedDict()
-        self._endless: dict[int, EndlessInterleave] = {}
+        self._endless: dict[tuple[int, int], EndlessInterleave] = {}
         settings = reader.settings
         self.files: SeedGenerator | None = None
         if settings.shuffles_files:
@@ -145,9 +145,9 @@ class ReaderNode(Node):
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
-        if number not in self._endless:
-            self._endless[number] = endless_interleave(reader, openings)
-        return endless_reading(reader, limit, self._endless[number])
+        if (number, limit) not in self._endless:
+            self._endless = {(number, limit): endless_interleave(reader, limit, openings)}
+        return endless_reading(reader, limit, self._endless[number, limit])
 
 
 def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:

@@ -1,10 +1,10 @@
 """Digests of the cells of an order by its runs: where ids count on, only their firsts are hashed.
 
 A cell of one split is cut into runs of ids that count on one by one, as long as can be. Where it
-has at most half as many runs as positions, and no run begins with an id from 2**51 on, its digest
-is over its first id and then the place and the first id of every other run, in 8 bytes each, little
-endian; any other cell is as `cells` has it. Both depend on nothing but the split's name and the id
-at each position, so that equal orders have equal digests however they were made.
+has at most a third as many runs as positions, and no run begins with an id from 2**51 on, its
+digest is over its first id and then the place and the first id of every other run, in 8 bytes each,
+little endian; any other cell is as `cells` has it. Both depend on nothing but the split's name and
+the id at each position, so that equal orders have equal digests however they were made.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from shardctl.core.snapshot.hash_tree import CELL_SIZE, DIGEST_BYTES
 
 _PLACE_BITS = (CELL_SIZE - 1).bit_length()
 _MAX_ID = 1 << 63 - _PLACE_BITS  # of a run, so that its place and its first id fit an int64
+_FEWER = 3  # times as many positions as runs, so that runs are the shorter text
 _AT_ONCE = 1 << 24  # positions of long runs that are cut into cells at once
 
 
@@ -34,21 +35,27 @@ def digests_of_codes(chunks: Iterable[Int64s], splits: SplitIds) -> Iterator[byt
     True
     """
     for codes in whole_cells(chunks):
-        begins = np.ones(len(codes), np.bool_)
-        np.not_equal(codes[1:], codes[:-1] + 1, out=begins[1:])
-        begins[::CELL_SIZE] = True
-        few = [
-            2 * np.count_nonzero(cell) <= len(cell)
-            for cell in (begins[c : c + CELL_SIZE] for c in range(0, len(codes), CELL_SIZE))
-        ]
-        for is_few, first, last in _alike(few):
-            part = slice(first * CELL_SIZE, last * CELL_SIZE)
-            here = codes[part]
+        begins = [_begins(codes[c : c + CELL_SIZE]) for c in range(0, len(codes), CELL_SIZE)]
+        for is_few, first, last in _alike([found is not None for found in begins]):
+            here = codes[first * CELL_SIZE : last * CELL_SIZE]
             if is_few:
-                starts = np.flatnonzero(begins[part])
+                of_cells = [found for found in begins[first:last] if found is not None]
+                starts = np.concatenate([begin + c * CELL_SIZE for c, begin in enumerate(of_cells)])
                 yield from _digests(starts, here[starts], 0, len(here), splits)
             else:
                 yield from digests_of_ids(here, splits)
+
+
+def _begins(cell: Int64s) -> Int64s | None:
+    """Return where runs begin in a cell, None where they are too many."""
+    most = len(cell) // _FEWER
+    part = cell[: most + 64]  # of a shuffle it tells
+    if np.count_nonzero(part[1:] - part[:-1] != 1) >= most:
+        return None
+    changes = np.ones(len(cell), np.bool_)
+    np.not_equal(cell[1:] - cell[:-1], 1, out=changes[1:])
+    begins = np.flatnonzero(changes)
+    return begins if len(begins) <= most else None
 
 
 def digests_of_runs(runs: Iterable[Runs], splits: SplitIds) -> Iterator[bytes]:
@@ -88,7 +95,7 @@ def _digests(
     high = np.append(low[1:], starts.searchsorted(end, "left"))
     high[:-1] -= starts[high[:-1] - 1] == borders[1:]
     heads = firsts[low - 1] + borders - starts[low - 1]
-    by_runs = 2 * (high - low + 1) <= np.minimum(end - borders, CELL_SIZE)
+    by_runs = _FEWER * (high - low + 1) <= np.minimum(end - borders, CELL_SIZE)
     inner = slice(low[0], high[-1])
     split, head_ids = splits.split_ids(heads)
     ids = firsts[inner]

@@ -334,9 +334,8 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReadin
 
 
 def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
-    size = max(1, _PIECE // reading.stride)
-    for begin in range(start, stop, size):
-        yield reading.codes(begin, min(begin + size, stop))
+    for begin in range(start, stop, _PIECE):
+        yield reading.codes(begin, min(begin + _PIECE, stop))
 
 
 def _read(reads: Reads, order: Order) -> Iterator[Int64s]:

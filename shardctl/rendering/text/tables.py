@@ -112,11 +112,13 @@ def table_pieces(
     screen: Screen,
     *,
     keep: int | None = None,
+    widest: Sequence[Sequence[str]] | None = None,
 ) -> Iterator[str]:
     """Yield a table as text; rows that are made on demand are made twice, and never all kept.
 
     Of more than `keep` rows a screen that abridges gets the first and the last, and between them a
-    line that counts the others.
+    line that counts the others. Where rows are still to come, `widest` are some with cells as wide
+    as theirs and all names of files among them.
 
     >>> columns, rows = [Column(heading="take")], [["1"], ["2"], ["3"], ["4"]]
     >>> print(table(columns, rows, Screen(width=80, abridged=True), keep=2), end="")
@@ -126,9 +128,13 @@ def table_pieces(
        4
     """
     shown, gap = _shown(rows, keep, screen)
-    cells: Sequence[Sequence[str]]
+    cells: Iterable[Sequence[str]]
     cells_of = partial(_cells, screen)
-    cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
+    if widest is None:
+        cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
+        measured = cells
+    else:
+        cells, measured = map(cells_of, shown), list(map(cells_of, widest))
     headings = [column.heading for column in columns]
     widths = list(map(display_width, headings))
     if isinstance(shown, TextRows) and shown:
@@ -143,13 +149,13 @@ def table_pieces(
             yield from padded_rows(shown, widths, on_left, _GAP, shown_text, display_width)
             return
     else:
-        for row in cells:
+        for row in measured:
             widths = list(map(max, widths, map(display_width, row)))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
         yield from _records(headings, cells, gap, screen)
         return
-    eliding = _eliding(cells, widths, fitting, columns)
+    eliding = _eliding(measured, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
     for number, row in enumerate(cells):
@@ -289,7 +295,7 @@ def _row(
 
 
 def _records(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], gap: _Gap, screen: Screen
+    headings: Sequence[str], rows: Iterable[Sequence[str]], gap: _Gap, screen: Screen
 ) -> Iterator[str]:
     """Yield each row as lines of `heading: cell`, cells without text left out."""
     if not rows:

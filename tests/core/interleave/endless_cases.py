@@ -34,7 +34,7 @@ class EndlessCase:
         return cls(
             seed=seed,
             lengths=lengths,
-            cycle=int(draw.integers(1, 9 if draw.random() < 0.8 else 40)),
+            cycle=int(draw.integers(1, 9 if draw.random() < 0.8 else 400)),
             block=block,
             opened=int(draw.integers(1, 40)),
             shuffles=bool(draw.random() < 0.7),
@@ -57,10 +57,10 @@ class EndlessCase:
             ]
         )
 
-    def endless(self) -> EndlessInterleave:
+    def endless(self, end: int = 1 << 62) -> EndlessInterleave:
         """Return the interleave without end."""
         return EndlessInterleave(
-            self.lengths, self.openings, cycle_length=self.cycle, block_length=self.block
+            self.lengths, self.openings, cycle_length=self.cycle, block_length=self.block, end=end
         )
 
     def listed(self, repetitions: int) -> tuple[Int64s, Interleave]:

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave import endless as endless_module
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order.epoch_reading import EndlessReading, EpochReading, repetitions_listed
+from shardctl.core.order.epoch_reading import EpochReading, repetitions_listed
 from tests.core.interleave.endless_cases import EndlessCase
+from tests.core.order.endless_readings import both_readings
 from tests.oracles import interleave_by_hand
 
 
@@ -54,7 +55,7 @@ class Files:
 def files(draw: st.DrawFn) -> Files:
     take = tuple(draw(st.lists(st.integers(1, 9), min_size=1, max_size=8)))
     repetitions = [draw(st.permutations(range(len(take)))) for _ in range(draw(st.integers(1, 3)))]
-    stride = draw(st.integers(1, 4))
+    stride = draw(st.integers(1, 4) | st.integers(30, 110))
     return Files(
         take=take,
         opened=tuple(row for rows in repetitions for row in rows),
@@ -112,33 +113,6 @@ def test_so_many_lists_of_files_read_as_an_endless_one_so_far(
     longer = interleave_by_hand(take * (count + 9), cycle, block)[:num_examples]
     assert listed == longer
     assert len(listed) == (num_examples if sum(take) else 0)
-
-
-def both_readings(seed: int) -> tuple[EndlessReading, EpochReading, np.random.Generator]:
-    """Return the reading of a random endless list, and one of a list that is long enough."""
-    case, draw = EndlessCase.of(seed), np.random.default_rng([seed, 1])
-    stride = int(draw.integers(1, 4))
-    phase = int(draw.integers(0, stride))
-    total = int(draw.integers(1, 12)) * int(case.lengths.sum())
-    limit = max(0, -(-(total - phase) // stride)) + int(draw.integers(0, 5))
-    count = repetitions_listed(case.lengths, (limit + 1) * stride, cycle_length=case.cycle)
-    rows = case.openings(range(count))
-    listed = EpochReading(
-        rows=rows,
-        interleave=Interleave(case.lengths[rows], cycle_length=case.cycle, block_length=case.block),
-        row_codes=1000 * np.arange(len(case.lengths)),
-        limit=limit,
-        stride=stride,
-        phase=phase,
-    )
-    endless = EndlessReading(
-        interleave=case.endless(),
-        row_codes=listed.row_codes,
-        limit=limit,
-        stride=stride,
-        phase=phase,
-    )
-    return endless, listed, draw
 
 
 def test_an_endless_reading_is_that_of_a_list_that_is_long_enough(

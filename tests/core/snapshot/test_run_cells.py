@@ -35,7 +35,7 @@ def digest_by_the_rule(examples: list[tuple[str, int]], splits: SplitIds) -> byt
     ids = [examples[place][1] for place in begins]
     if {split for split, _ in examples} != {name} or max(ids) >= FAR:
         return by_ids(examples, splits)
-    if 2 * len(begins) > len(examples):
+    if 3 * len(begins) > len(examples):
         return by_ids(examples, splits)
     data = f"runs {len(examples)} {name}\n".encode() + ids[0].to_bytes(8, "little")
     for place, number in zip(begins[1:], ids[1:], strict=True):
@@ -53,10 +53,10 @@ def by_ids(examples: list[tuple[str, int]], splits: SplitIds) -> bytes:
 def drawn_codes(draw: random.Random, splits: SplitIds, length: int) -> list[int]:
     """Return codes of runs of many lengths, of which some count on over the end of a split."""
     codes: list[int] = []
-    typical = draw.choice([1, 2, 3, 16, 300, 5000, 20_000])
+    typical = draw.choice([1, 2, 3, 4, 16, 300, 5000, 20_000])
     while len(codes) < length:
         if draw.random() < 0.01:
-            typical = draw.choice([1, 2, 3, 16, 300, 5000])
+            typical = draw.choice([1, 2, 3, 4, 16, 300, 5000])
         count = min(draw.choice([typical, 1 + int(typical * draw.random())]), splits.stop)
         edge = draw.choice([0, *splits.starts.tolist(), FAR, splits.stop])
         first = edge - draw.randrange(2 * count + 1) if draw.random() < 0.4 else None

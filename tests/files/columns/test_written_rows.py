@@ -8,13 +8,14 @@ import json
 from collections.abc import Sequence
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.columns import HOLE, Cell, Numbers, Records, Texts
 from shardctl.files.columns.rows_as_bytes import rows_as_bytes
 from shardctl.files.columns.written_rows import parts_of
 from shardctl.files.documents import json_line, json_lines, to_csv, to_json, to_yaml
-from tests.cases import check_cases
+from tests.cases import FUZZ, check_cases
 from tests.columns import records_of, rows_of, some_cells, some_texts
 
 
@@ -38,6 +39,12 @@ def test_any_texts() -> None:
 
 def test_texts_that_are_written_as_columns() -> None:
     check_cases(some_cells(plain=True), _in_every_format, 100)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("plain", [False, True])
+def test_many_rows_of_any_texts(*, plain: bool) -> None:
+    check_cases(some_cells(plain=plain), _in_every_format, FUZZ, fuzz=True)
 
 
 def test_plain_rows_beside_json_and_csv_themselves() -> None:

@@ -27,7 +27,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     shuffle_state,
 )
 from tests.core.interleave.endless_cases import EndlessCase
-from tests.core.order.test_epoch_reading import both_readings
+from tests.core.order.endless_readings import both_readings
 from tests.oracles import interleave_by_hand
 from tests.planning.resume.resume_cases import dataset
 

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from shardctl.files.documents import to_yaml
-from shardctl.files.lists import flow_lists
-from shardctl.files.lists.flow_lists import cut_lists
+from shardctl.files.lists import yaml_lists
+from shardctl.files.lists.yaml_lists import cut_lists
 from shardctl.files.yaml_text import parse_yaml
 from tests.cases import counted
 
@@ -33,7 +33,7 @@ WORDS = (
 @pytest.fixture(autouse=True)
 def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut short lists too."""
-    monkeypatch.setattr(flow_lists, "_LONG", 3)
+    monkeypatch.setattr(yaml_lists, "_LONG", 3)
 
 
 def document(seed: int) -> dict[str, Any]:
