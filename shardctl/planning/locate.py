@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, repeat
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -124,6 +124,10 @@ class Matches(OnDemand[Match]):
             len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE]
         )
         self.records = Records(len(positions), MATCH_FIELDS, columns)
+        self._made_of = order, positions, codes
+
+    def __reduce__(self) -> Any:
+        return Matches, self._made_of  # another process has the order too
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
@@ -58,3 +60,10 @@ def test_the_document_and_the_rows_have_the_documented_fields() -> None:
     assert document["matches"] == [dict(zip(CSV_HEADER, values, strict=True))]
     assert list(locate_rows(found)) == document["matches"]
     assert locate_document(located(4, cycle=1))["matches"][0]["step"] is None
+
+
+def test_another_process_gets_the_rows_of_an_answer() -> None:
+    found = located(4, batch=4, cycle=1)
+    again = pickle.loads(pickle.dumps(found))
+    assert list(again.matches) == list(found.matches)
+    assert list(locate_rows(again)) == list(locate_rows(found))
