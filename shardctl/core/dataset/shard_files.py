@@ -161,7 +161,7 @@ class ShardFiles(Sequence[str]):
             return None
         import numpy as np
 
-        width = len(head) + self._digits + len(tail)
+        width = len(head) + self.num_digits + len(tail)
         found = np.empty(len(names), np.int64)
         for start in range(0, len(names), _PIECE):
             piece = names[start : start + _PIECE]
@@ -169,12 +169,12 @@ class ShardFiles(Sequence[str]):
             if not text.isascii() or set(map(len, piece)) != {width}:
                 return None
             rows = np.frombuffer(text.encode(), np.uint8).reshape(len(piece), width)
-            shape = np.frombuffer((head + "0" * self._digits + tail).encode(), np.uint8)
+            shape = np.frombuffer((head + "0" * self.num_digits + tail).encode(), np.uint8)
             digits = rows[:, len(head) : width - len(tail)] - np.uint8(ord("0"))
             others = np.delete(rows != shape, slice(len(head), width - len(tail)), axis=1)
             if others.any() or digits.max() > 9:
                 return None
-            found[start : start + _PIECE] = digits @ 10 ** np.arange(self._digits)[::-1]
+            found[start : start + _PIECE] = digits @ 10 ** np.arange(self.num_digits)[::-1]
         return found if found.max(initial=0) < self.num_shards else None
 
     def _name(self, index: int) -> str:
