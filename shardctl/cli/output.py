@@ -72,11 +72,14 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
 def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
-    stdout = sys.stdout.buffer
+    stdout, flushed = sys.stdout.buffer, time.monotonic()
     try:
         for chunk in chunks:
             with _on_stdout():
                 stdout.write(utf8(chunk) if isinstance(chunk, str) else chunk)
+                if time.monotonic() - flushed > _UNSEEN:
+                    stdout.flush()
+                    flushed = time.monotonic()
         with _on_stdout():
             stdout.flush()
     except _ReaderLeftError:

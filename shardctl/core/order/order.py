@@ -91,11 +91,13 @@ class Order:
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
         self._readings: dict[int, EpochReading] = {}
         total = self.epoch_size * settings.epochs
-        if total > INT64_MAX:
+        # Where files repeat, a host's examples are looked up among those of all.
+        every = self._stride_and_phase[0] if settings.repeat_files else 1
+        if total * every > INT64_MAX:
             raise UsageError(
                 phrase(
                     "{epochs=} of {} examples: positions go up to {}",
-                    self.epoch_size,
+                    self.epoch_size * every,
                     INT64_MAX,
                     epochs=settings.epochs,
                 )
@@ -448,7 +450,8 @@ class Order:
         if stop is not None and self.epoch_size:
             # In powers of two, so that a replay of the next stretch is seldom another one.
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        ahead = (self.num_buffered or 0) if self.settings.repeat_files else 0
+        fills = self.settings.repeat_files and self.reads.num_examples
+        ahead = (self.num_buffered or 0) if fills else 0
         return needed * self.epoch_size + ahead
 
     @cached_property

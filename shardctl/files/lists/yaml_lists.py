@@ -18,7 +18,8 @@ from shardctl.files.lists.record_columns import NO_TEXT, WORD, RecordColumns, nu
 
 _LONG = 1 << 16  # bytes; a shorter list is parsed with the rest
 _MAX_SHORT = 1000  # runs of lines that are looked at in vain
-MARK = "\0list"  # that no YAML text holds but by its escape
+MARK = "\0list"  # that no YAML text holds but by an escape
+_ESCAPES = (b"\\0", b"\\x00", b"\\u0000", b"\\U00000000")
 _MARK = b'"\\u0000list"'
 _RUN = re.compile(rb"\n(?= *- (?:[0-9]|\{))")
 _LEAD = re.compile(rb" *- (?=[0-9])")
@@ -50,10 +51,10 @@ Finder = Callable[[bytes], Iterator[tuple[int, int, CutList | CutRun]]]
 def cut_lists(data: bytes) -> tuple[bytes, Cuts]:
     """Return a YAML text with marks for its long lists, and these by the lines of the marks.
 
-    Lines are counted from 0, and keep their numbers.
+    Lines are counted from 0, and keep their numbers. A text that may hold a mark has none cut.
     """
     cuts: Cuts = {}
-    if len(data) < _LONG:
+    if len(data) < _LONG or any(escape in data for escape in _ESCAPES):
         return data, cuts
     return _with_marks(_with_marks(data, _runs, cuts), _brackets, cuts), cuts
 

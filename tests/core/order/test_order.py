@@ -44,6 +44,20 @@ def agrees_with_tensorflow(case: Case) -> None:
     tf.random.set_seed(None)
 
 
+def test_files_without_examples_fill_no_buffer_however_often() -> None:
+    order = of_shards(0, 0, repeat_files=True, buffer=10, buffer_seed=3, epochs=5)
+    assert order.replay(0).num_elements == order.reading(0).num_examples == 0
+
+
+def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
+    settings = {"repeat_files": True, "host_by": "examples", "host": Host(index=1, count=1000)}
+    most = (2**63 - 1) // 1000
+    order = of_shards(5, 3, epochs=most, **settings)
+    assert order.codes_at([most - 1]).tolist() == [((most - 1) * 1000 + 1) % 8]
+    with pytest.raises(UsageError, match="of 1000 examples: positions go up to"):
+        of_shards(5, 3, epochs=most + 1, **settings)
+
+
 def test_every_pass_is_what_tensorflow_hands_out() -> None:
     check_cases(cases(), agrees_with_tensorflow, 25)
 

@@ -72,6 +72,8 @@ def test_values_are_those_of_the_parser() -> None:
         "b: [a: b, c]\n",
         "b: ['a''b', 'c']\n",
         'a: "\\0list 0"\nb: [1, 2, 3, 4]\n',
+        'a: "\\0list" # [1, 2, 3, 4]\n',
+        'a: "\\x00list" # [1, 2, 3, 4]\n',
         "b: [1.5, 2.5]\n",
         "b: [&x a, *x]\n",
         "b: [[1, 2], [3, 4]]\n",
