@@ -10,7 +10,7 @@ from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, Match, matches_at
-from shardctl.rendering.text.order_records import pipeline_line
+from shardctl.rendering.text.orders.order_records import pipeline_line
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
 CSV_HEADER = MATCH_FIELDS

@@ -16,7 +16,7 @@ from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, 
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.column_tables import TextRows
-from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.orders.order_records import settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
 

@@ -16,8 +16,8 @@ from shardctl.files.documents import Document, json_line, json_lines, to_json, t
 from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.text.order_blocks import order_rows
-from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_blocks import order_rows
+from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.tables import Screen, paragraph
 
 CSV_HEADER = MATCH_FIELDS

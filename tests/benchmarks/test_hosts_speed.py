@@ -17,7 +17,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.hosts.hosts import hosts
 from shardctl.planning.order import plan_order
-from tests.benchmarks.test_plan_speed import tfds_splits
+from tests.benchmarks.tfds_splits import tfds_splits
 
 MILLION = 1_000_000
 HOSTS = 64

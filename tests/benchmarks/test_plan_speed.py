@@ -23,6 +23,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.planning.plan import plan
+from tests.benchmarks.tfds_splits import tfds_splits
 
 MILLION = 1_000_000
 MANY = 100_000
@@ -42,19 +43,6 @@ def dataset(num_shards: int) -> Dataset:
         name="train", num_examples=1000 * num_shards, num_shards=num_shards, files=(files,)
     )
     return Dataset(name="toy", splits=(split,))
-
-
-def tfds_splits(num_shards: int) -> Any:
-    from tensorflow_datasets.core import naming
-    from tensorflow_datasets.core import splits as splits_lib
-
-    template = naming.ShardedFileTemplate(
-        data_dir="/data", dataset_name="toy", split="train", filetype_suffix="tfrecord"
-    )
-    info = splits_lib.SplitInfo(
-        name="train", shard_lengths=[1000] * num_shards, num_bytes=0, filename_template=template
-    )
-    return splits_lib.SplitDict([info])
 
 
 def seconds(run: Callable[[], object]) -> float:

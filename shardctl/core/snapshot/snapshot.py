@@ -29,8 +29,6 @@ _MAX_FILE_ORDER_CHARS = 15_000
 class Snapshot:
     """An order as it was when it was pinned.
 
-    The version of the digests in its tree is that of the file's format.
-
     `head` names no folder: the order is the same wherever the files lie. `splits` are those that
     the spec reads; `first_ids` are for people. `pipeline` holds every setting in force; a long list
     of files in it is a hash. `refs` say how the dataset was named where its name does not find it

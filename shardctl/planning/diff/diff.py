@@ -147,8 +147,8 @@ def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, 
     old, new = (one, other) if versions[0] < versions[1] else (other, one)
     raise UsageError(
         f"{old.label} has digests of version {min(versions)} and {new.label} of version "
-        f"{max(versions)}, and neither order can be made again from what its file pins; bring "
-        f"the older one up to date: shardctl diff {old.label} --update"
+        f"{max(versions)}, and neither order can be made again from what its file pins; write "
+        f"the older one anew: shardctl snapshot -o {old.label}"
     )
 
 

@@ -13,7 +13,7 @@ from shardctl.files.plan.writer import CSV_HEADER
 from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
 from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
 __all__ = ["CSV_HEADER", "resume_document", "resume_rows", "resume_table"]
