@@ -146,6 +146,8 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
             files=tuple(files_of_field(files, len(lengths), folder)),
             num_bytes=_bytes(record),
         )
+        if len(lengths) and not split.files:
+            raise DatasetError("files must be a template of file names or a list, not empty")
         _check_names(filenames, split)
         return split
 

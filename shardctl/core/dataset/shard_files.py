@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import posixpath
 import re
@@ -148,34 +149,38 @@ class ShardFiles(Sequence[str]):
         return int(digits) if self._name(int(digits)) == path else None
 
     def indices_of(self, names: Sequence[str]) -> Int64s | None:
-        """Return the indices, int64[n], of the shards with these base names.
+        """Return the indices, int64[n], of the shards with these base names, -1 for no such name.
 
-        It is None where one is no such name, or where the pattern does not tell the index by one
-        stretch of ASCII digits: then each is to be looked up.
+        It is None where the pattern does not tell the index by one stretch of ASCII digits: then
+        each is to be looked up.
 
-        >>> ShardFiles(pattern="a/d-\\0", num_shards=3).indices_of(["d-00002", "d-00000"])
-        array([2, 0])
+        >>> ShardFiles(pattern="a/d-\\0", num_shards=3).indices_of(["d-00002", "b", "d-00000"])
+        array([ 2, -1,  0])
         """
         head, mark, tail = self.pattern.rpartition("/")[2].partition(_INDEX)
         if self.names is not None or not mark or _INDEX in tail or not (head + tail).isascii():
             return None
         import numpy as np
 
-        width = len(head) + self.num_digits + len(tail)
-        found = np.empty(len(names), np.int64)
+        shape = np.frombuffer((head + "0" * self.num_digits + tail).encode(), np.uint8)
+        number = slice(len(head), len(shape) - len(tail))
+        powers = 10 ** np.arange(self.num_digits)[::-1]
+        found = np.full(len(names), -1, np.int64)
         for start in range(0, len(names), _PIECE):
             piece = names[start : start + _PIECE]
             text = "".join(piece)
-            if not text.isascii() or set(map(len, piece)) != {width}:
-                return None
-            rows = np.frombuffer(text.encode(), np.uint8).reshape(len(piece), width)
-            shape = np.frombuffer((head + "0" * self.num_digits + tail).encode(), np.uint8)
-            digits = rows[:, len(head) : width - len(tail)] - np.uint8(ord("0"))
-            others = np.delete(rows != shape, slice(len(head), width - len(tail)), axis=1)
-            if others.any() or digits.max() > 9:
-                return None
-            found[start : start + _PIECE] = digits @ 10 ** np.arange(self.num_digits)[::-1]
-        return found if found.max(initial=0) < self.num_shards else None
+            at: Int64s | slice = slice(start, start + len(piece))
+            if not text.isascii() or set(map(len, piece)) != {len(shape)}:
+                fits = [len(name) == len(shape) and name.isascii() for name in piece]
+                text = "".join(itertools.compress(piece, fits))
+                at = start + np.flatnonzero(fits)
+            rows = np.frombuffer(text.encode(), np.uint8).reshape(-1, len(shape))
+            digits = rows[:, number] - np.uint8(ord("0"))
+            alike = (np.delete(rows, number, axis=1) == np.delete(shape, number)).all(axis=1)
+            alike &= (digits <= 9).all(axis=1)
+            index = digits @ powers
+            found[at] = np.where(alike & (index < self.num_shards), index, -1)
+        return found
 
     def _name(self, index: int) -> str:
         if self.names is not None:

@@ -135,7 +135,8 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
 
 
 def _shards_by_name(names: list[str], split: Split) -> Int64s | list[int]:
-    if len(split.files) == 1 and (found := split.files[0].indices_of(names)) is not None:
+    found = split.files[0].indices_of(names) if len(split.files) == 1 else None
+    if found is not None and (found >= 0).all():
         return found
     places = {name: shard for shard, name in enumerate(split.filenames)}
     try:
