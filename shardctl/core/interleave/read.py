@@ -16,7 +16,7 @@ _LONGEST_DENSE_BLOCK = 4
 _RAMP = np.arange(1 << 14)
 # Ids made at a time: few enough that what is made on the way stays in the cache.
 _PIECE = 1 << 18
-_VISITS = 1 << 15  # visits made at a time, for the same reason
+_VISITS = 1 << 16  # visits made at a time, for the same reason
 
 
 def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:

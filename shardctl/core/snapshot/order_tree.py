@@ -51,7 +51,7 @@ def cells_of(
     """Yield the digests of the cells of an order at [start, stop); a cell begins at `start`."""
     if version == 1 or not order.has_long_runs:
         return digests_of(_told(order.chunks(start, stop), advance), splits, version=version)
-    return digests_of_runs(_told_runs(order.runs(start, stop), advance), splits)
+    return digests_of_runs(_told_runs(order.visits(start, stop), advance), splits)
 
 
 def digests_of(chunks: Iterable[Int64s], splits: SplitIds, *, version: int) -> Iterator[bytes]:

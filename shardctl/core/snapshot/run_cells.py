@@ -11,11 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from itertools import groupby
+from itertools import chain, groupby
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, keep_freed_memory
 from shardctl.core.interleave.runs import Runs
 from shardctl.core.snapshot.cells import SplitIds, digests_of_ids, whole_cells
 from shardctl.core.snapshot.hash_tree import CELL_SIZE, DIGEST_BYTES
@@ -41,7 +41,7 @@ def digests_of_codes(chunks: Iterable[Int64s], splits: SplitIds) -> Iterator[byt
             if is_few:
                 of_cells = [found for found in begins[first:last] if found is not None]
                 starts = np.concatenate([begin + c * CELL_SIZE for c, begin in enumerate(of_cells)])
-                yield from _digests(starts, here[starts], 0, len(here), splits)
+                yield from _digests(starts, here[starts] - starts, 0, len(here), splits)
             else:
                 yield from digests_of_ids(here, splits)
 
@@ -59,70 +59,85 @@ def _begins(cell: Int64s) -> Int64s | None:
 
 
 def digests_of_runs(runs: Iterable[Runs], splits: SplitIds) -> Iterator[bytes]:
-    """Yield the digest of each cell of an order, from its runs, which are as long as can be."""
+    """Yield the digest of each cell of an order, from its runs, cut in any places."""
+    return chain.from_iterable(_in_pieces(runs, splits))
+
+
+def _in_pieces(runs: Iterable[Runs], splits: SplitIds) -> Iterator[list[bytes]]:
+    keep_freed_memory()
     rest: Runs | None = None  # what begins the next cell
     for piece in runs:
-        firsts, lengths = piece
-        if rest is not None:
-            firsts, lengths = np.concatenate([rest[0], firsts]), np.concatenate([rest[1], lengths])
-        ends = np.cumsum(lengths)
-        starts, size = ends - lengths, int(ends[-1])
+        firsts, lengths = (
+            piece if rest is None else map(np.concatenate, zip(rest, piece, strict=True))
+        )
+        starts = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        size = int(starts[-1])
+        starts = starts[:-1]
+        offsets = firsts - starts
+        goes_on = offsets[1:] == offsets[:-1]  # with the run before it
+        if goes_on.any():
+            begins = np.append(True, ~goes_on)
+            starts, offsets = starts[begins], offsets[begins]
         whole = size - size % CELL_SIZE
         for begin in range(0, whole, _AT_ONCE):  # a run may be as long as the order
-            yield from _digests(starts, firsts, begin, min(begin + _AT_ONCE, whole), splits)
-        left = int(ends.searchsorted(whole, "right"))
-        rest = firsts[left:].copy(), lengths[left:].copy()
+            yield _digests(starts, offsets, begin, min(begin + _AT_ONCE, whole), splits)
+        rest = None
         if whole < size:
-            skipped = whole - starts[left]
-            rest[0][0] += skipped
-            rest[1][0] -= skipped
-    if rest is not None and len(rest[0]):
-        firsts, lengths = rest
-        ends = np.cumsum(lengths)
-        yield from _digests(ends - lengths, firsts, 0, int(ends[-1]), splits)
+            left = int(starts.searchsorted(whole, "right")) - 1
+            cut = np.append(starts[left:], size)
+            cut[0] = whole
+            rest = cut[:-1] + offsets[left:], np.diff(cut)
+    if rest is not None:
+        ends = np.cumsum(rest[1])
+        starts = ends - rest[1]
+        yield _digests(starts, rest[0] - starts, 0, int(ends[-1]), splits)
 
 
 def _digests(
-    starts: Int64s, firsts: Int64s, begin: int, end: int, splits: SplitIds
-) -> Iterator[bytes]:
-    """Yield the digests of the cells at positions [begin, end), from where runs start on.
+    starts: Int64s, offsets: Int64s, begin: int, end: int, splits: SplitIds
+) -> list[bytes]:
+    """Return the digests of the cells at positions [begin, end), from where runs start on.
 
-    `begin` is where a cell begins; runs go as far as `end` at least.
+    The code at each position of a run is the position and its offset. `begin` is where a cell
+    begins; runs are as long as can be and go as far as `end` at least.
     """
     borders = np.arange(begin, end, CELL_SIZE)
     # The runs that begin within each cell, behind its first position.
     low = starts.searchsorted(borders, "right")
     high = np.append(low[1:], starts.searchsorted(end, "left"))
     high[:-1] -= starts[high[:-1] - 1] == borders[1:]
-    heads = firsts[low - 1] + borders - starts[low - 1]
+    heads = borders + offsets[low - 1]
     by_runs = _FEWER * (high - low + 1) <= np.minimum(end - borders, CELL_SIZE)
-    inner = slice(low[0], high[-1])
+    first, last = int(low[0]), int(high[-1])
+    bounds = low - first, high - first
+    codes = starts[first:last] + offsets[first:last]
     split, head_ids = splits.split_ids(heads)
-    ids = firsts[inner]
+    ids = codes
     if len(splits.names) > 1:
-        _, ids = splits.split_ids(ids)
-        ends = np.append(borders[1:], end)
-        tails = firsts[high - 1] + ends - 1 - starts[high - 1]
-        lasts = firsts[:-1] + np.diff(starts) - 1  # of runs that end within the cell
-        for ufunc, codes, of, to, other in (
-            (np.minimum, firsts, low, high, heads),
-            (np.maximum, lasts, low - 1, high - 1, tails),
+        _, ids = splits.split_ids(codes)
+        tails = np.append(borders[1:], end) - 1 + offsets[high - 1]
+        ends = starts[first:last] - 1 + offsets[first - 1 : last - 1]  # of the runs before those
+        for ufunc, values, other in (
+            (np.minimum, codes, heads),
+            (np.maximum, ends, tails),
         ):
-            by_runs &= splits.split_ids(_reduced(ufunc, codes, of, to, other))[0] == split
+            by_runs &= splits.split_ids(_reduced(ufunc, values, *bounds, other))[0] == split
     if splits.stop > _MAX_ID:
-        most = _reduced(np.maximum, ids, low - low[0], high - low[0], head_ids)
-        by_runs &= most < _MAX_ID
+        by_runs &= _reduced(np.maximum, ids, *bounds, head_ids) < _MAX_ID
     runs = ids << _PLACE_BITS
-    runs += starts[inner] & (CELL_SIZE - 1)
-    for kind, first, stop in _alike(np.where(by_runs, split, -1).tolist()):
-        cells = slice(first, stop)
+    runs += starts[first:last] & (CELL_SIZE - 1)
+    found: list[bytes] = []
+    for kind, start, stop in _alike(np.where(by_runs, split, -1).tolist()):
+        cells = slice(start, stop)
         if kind < 0:
             until = int(min(begin + stop * CELL_SIZE, end))
-            yield from digests_of_ids(_codes(starts, firsts, int(borders[first]), until), splits)
+            found += digests_of_ids(_codes(starts, offsets, int(borders[start]), until), splits)
         else:
-            bounds = low[cells] - low[0], high[cells] - low[0]
             last_size = int(min(end - borders[stop - 1], CELL_SIZE))
-            yield from _hashed(head_ids[cells], runs, bounds, last_size, splits.names[kind])
+            of_cells = bounds[0][cells], bounds[1][cells]
+            found += _hashed(head_ids[cells], runs, of_cells, last_size, splits.names[kind])
+    return found
 
 
 def _reduced(ufunc: np.ufunc, values: Int64s, low: Int64s, high: Int64s, other: Int64s) -> Int64s:
@@ -133,13 +148,13 @@ def _reduced(ufunc: np.ufunc, values: Int64s, low: Int64s, high: Int64s, other: 
     return reduced
 
 
-def _codes(starts: Int64s, firsts: Int64s, begin: int, end: int) -> Int64s:
+def _codes(starts: Int64s, offsets: Int64s, begin: int, end: int) -> Int64s:
     """Return the codes at positions [begin, end) of runs."""
     first = int(starts.searchsorted(begin, "right")) - 1
     runs = slice(first, int(starts.searchsorted(end, "left")))
     lengths = np.diff(starts[runs], append=end)
     lengths[0] -= begin - starts[first]
-    codes: Int64s = np.repeat(firsts[runs] - starts[runs], lengths)
+    codes: Int64s = np.repeat(offsets[runs], lengths)
     codes += np.arange(begin, end)
     return codes
 

@@ -71,6 +71,20 @@ def pieces_of(draw: random.Random, codes: list[int]) -> Iterator[np.ndarray]:
     return iter(np.split(np.array(codes, np.int64), cuts))
 
 
+def cut_anywhere(draw: random.Random, runs: Runs) -> Runs:
+    """Return the runs cut in two, most of them, as visits are where the next counts on."""
+    firsts, lengths = (column.tolist() for column in runs)
+    kept = [draw.randrange(1, length + 1) for length in lengths]
+    parts = [
+        part
+        for first, length, here in zip(firsts, lengths, kept, strict=True)
+        for part in ((first, here), (first + here, length - here))
+        if part[1]
+    ]
+    cut_firsts, cut_lengths = np.array(parts, np.int64).reshape(-1, 2).T
+    return cut_firsts, cut_lengths
+
+
 def is_by_the_rule(seed: int) -> None:
     draw = random.Random(seed)
     sizes = draw.choice([[30_000], [2**53], [9, 0, 5000, 20_000, 1], [FAR + 9, 50_000]])
@@ -85,6 +99,8 @@ def is_by_the_rule(seed: int) -> None:
     assert list(digests_of_codes(pieces_of(draw, codes), splits)) == expected, seed
     runs: Iterator[Runs] = joined_runs(map(runs_in, pieces_of(draw, codes)))
     assert list(digests_of_runs(runs, splits)) == expected, seed
+    cut = (cut_anywhere(draw, runs_in(piece)) for piece in pieces_of(draw, codes))
+    assert list(digests_of_runs(cut, splits)) == expected, seed
     add_cases()
 
 
