@@ -137,9 +137,8 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
                 stated = fields.shown(record[key])
                 raise DatasetError(f"{key} {stated} is not that of its shards, {actual}")
         filenames = _filenames(shards)
-        files = record.get("files")
-        if "files" not in record:
-            files = [{"names": [os.path.basename(name) for name in filenames]}]
+        said: object = [{"names": [os.path.basename(name) for name in filenames]}]
+        files = record.get("files", said)
         split = Split(
             name=name,
             shard_lengths=lengths,

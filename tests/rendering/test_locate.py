@@ -58,7 +58,7 @@ def test_the_document_and_the_rows_have_the_documented_fields() -> None:
     document = locate_document(found)
     assert list(document) == ["format_version", "kind", "dataset", "matches"]
     assert document["matches"] == [dict(zip(CSV_HEADER, values, strict=True))]
-    assert list(locate_rows(found)) == document["matches"]
+    assert [*locate_rows(found).rows()] == [values]
     assert locate_document(located(4, cycle=1))["matches"][0]["step"] is None
 
 
@@ -66,4 +66,4 @@ def test_another_process_gets_the_rows_of_an_answer() -> None:
     found = located(4, batch=4, cycle=1)
     again = pickle.loads(pickle.dumps(found))
     assert list(again.matches) == list(found.matches)
-    assert list(locate_rows(again)) == list(locate_rows(found))
+    assert [*locate_rows(again).rows()] == [*locate_rows(found).rows()]

@@ -282,8 +282,7 @@ def even_bounds(starts: Int64s, stops: Int64s, num_hosts: int) -> Int64s:
     each, remainder = np.divmod(stops - starts, num_hosts)
     index = np.arange(num_hosts + 1, dtype=np.int64)
     longer = np.minimum(index, remainder[:, None])
-    bounds: Int64s = starts[:, None] + each[:, None] * index + longer
-    return bounds
+    return starts[:, None] + each[:, None] * index + longer
 
 
 def _sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:

@@ -230,6 +230,7 @@ class Order:
         order = np.lexsort((position, which))
         return which[order], position[order]
 
+    @checked
     def check_answerable(self, num_examples: int, *, num_told: int = 0) -> None:
         """Refuse to look up so many examples together, whose positions take too much memory.
 
@@ -248,6 +249,7 @@ class Order:
                 )
             )
 
+    @checked
     def positions_in_pieces(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:

@@ -183,7 +183,7 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
             f"leaf_size {fields.shown(tree.get('leaf_size'))} is not that of {num_examples} "
             f"examples, {leaf_size(num_examples)}"
         )
-    version = tree.get("version", 1)
+    version = fields.count(tree.get("version", 1), "the version of digests")
     leaves = tuple(_digests(tree.get(_LEAVES[version]), 32, "a leaf"))
     try:
         return HashTree(

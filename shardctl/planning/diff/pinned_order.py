@@ -73,6 +73,7 @@ class PinnedOrder:
         made = HashTree.of_cells(cells, num_examples=num_examples)
         return made.root == self.snapshot.tree.blocks(size)[block]
 
+    @checked
     def redigested(self, version: int) -> PinnedOrder | None:
         """Return it with digests of a version; None where its order cannot be made as pinned."""
         tree, live = self.snapshot.tree, self.rebuilt

@@ -59,7 +59,10 @@ def located(window: module.Window, positions: Int64s) -> list[list[int]]:
     entries, offsets = window.interleave.locate(positions - window.start)
     skips = np.zeros(len(window.rows), np.int64)
     skips[: len(window.skips)] = window.skips
-    return np.stack([window.rows[entries], offsets + skips[entries]], axis=1).tolist()
+    pairs: list[list[int]] = np.stack(
+        [window.rows[entries], offsets + skips[entries]], axis=1
+    ).tolist()
+    return pairs
 
 
 def test_a_far_position_of_shards_that_are_alike_costs_a_window() -> None:

@@ -29,7 +29,8 @@ def test_each_column_is_the_shuffle_of_its_seeds(num_elements: int, count: int) 
 def alone(num_elements: int, seed: int, seed2: int) -> list[int]:
     """Return the shuffle of one pair of seeds."""
     seeds = KernelSeeds(seed=seed, seed2=seed2)
-    return shuffle_permutation(num_elements, num_elements, seeds).tolist()
+    order: list[int] = shuffle_permutation(num_elements, num_elements, seeds).tolist()
+    return order
 
 
 def test_they_are_made_in_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:

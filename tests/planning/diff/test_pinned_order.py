@@ -122,7 +122,7 @@ def test_two_versions_are_compared_as_one_is() -> None:
         side(after, pipeline={**after.snapshot.pipeline, **lost}),
     )
     for pair in (both, both[::-1]):
-        with pytest.raises(UsageError, match=r"version 1 .* version 2, .*--update"):
+        with pytest.raises(UsageError, match=r"version 1 .* version 2, .*shardctl snapshot -o"):
             diff(*pair)
 
 
