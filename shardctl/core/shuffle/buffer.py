@@ -244,6 +244,8 @@ class ShuffleReplay:
         for chunk_start in range(begin, start, DEFAULT_CHUNK_SIZE):
             chunk_stop = min(start, chunk_start + DEFAULT_CHUNK_SIZE)
             window.advance(self.offsets(chunk_start, chunk_stop))
+        if begin == 0:
+            return window
         # A window that is opened midway has the numbers of its places for what was moved there.
         contents = window.contents()
         old = np.flatnonzero(contents < begin + size - 1)
