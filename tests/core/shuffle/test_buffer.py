@@ -209,6 +209,14 @@ def test_nothing_is_followed_from_the_start_of_an_epoch(monkeypatch: pytest.Monk
     assert np.concatenate(list(replay.chunks())).tolist() == expected
 
 
+def test_all_of_a_buffer_that_cannot_be_replayed_is_refused_at_once() -> None:
+    seeds = shuffle_kernel_seeds(5, None)
+    replay = ShuffleReplay(num_elements=10**10, buffer_size=10**10, seeds=seeds)
+    assert replay.follows(5 * 10**9, 5 * 10**9 + 100)
+    with pytest.raises(UsageError, match=r"more than 134,217,728 examples are refused"):
+        next(replay.chunks())
+
+
 def test_positions_are_found_in_any_order_and_more_than_once() -> None:
     replay = ShuffleReplay(num_elements=10**12, buffer_size=50, seeds=shuffle_kernel_seeds(5, None))
     outputs = [10**11, 3, 10**12 - 1, 3, 0, 10**11 + 1]
