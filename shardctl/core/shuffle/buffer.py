@@ -38,6 +38,8 @@ _FOLLOWED = 0.4  # a step that is looked at
 _WINDOW = 7_500  # a window of such steps
 _ELEMENT = 60  # an element that is followed
 
+_MOST_FOLLOWED = 1 << 22  # outputs at once, behind a buffer that cannot be replayed
+
 Positions = NDArray[np.int64]
 
 
@@ -156,6 +158,8 @@ class ShuffleReplay:
         """Whether outputs [start, stop) are few enough to be followed, which takes no buffer."""
         if start == stop:
             return False
+        if self.num_buffered > MAX_BUFFER and stop - start > _MOST_FOLLOWED:
+            return False  # so that the buffer is refused, before what is followed fills the memory
         first, last = np.array([[start], [stop - 1]])
         spans = last - first
         return bool(self._follows(first, last, spans + 1, spans, np.ones(1, np.int64))[0])
@@ -244,6 +248,8 @@ class ShuffleReplay:
         for chunk_start in range(begin, start, DEFAULT_CHUNK_SIZE):
             chunk_stop = min(start, chunk_start + DEFAULT_CHUNK_SIZE)
             window.advance(self.offsets(chunk_start, chunk_stop))
+        if begin == 0:
+            return window
         # A window that is opened midway has the numbers of its places for what was moved there.
         contents = window.contents()
         old = np.flatnonzero(contents < begin + size - 1)

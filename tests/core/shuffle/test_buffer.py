@@ -199,6 +199,24 @@ def test_what_a_late_start_does_not_look_back_to_is_followed(
             assert np.concatenate(chunks).tolist() == expected[start:]
 
 
+def test_nothing_is_followed_from_the_start_of_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def followed(*_: object) -> None:
+        raise AssertionError("the buffer holds what was read, and nothing was moved before")
+
+    replay = ShuffleReplay(num_elements=1000, buffer_size=1000, seeds=shuffle_kernel_seeds(5, None))
+    expected = tf_order(1000, 1000, 5)
+    monkeypatch.setattr(shuffle_buffer, "inputs_of_places", followed)
+    assert np.concatenate(list(replay.chunks())).tolist() == expected
+
+
+def test_all_of_a_buffer_that_cannot_be_replayed_is_refused_at_once() -> None:
+    seeds = shuffle_kernel_seeds(5, None)
+    replay = ShuffleReplay(num_elements=10**10, buffer_size=10**10, seeds=seeds)
+    assert replay.follows(5 * 10**9, 5 * 10**9 + 100)
+    with pytest.raises(UsageError, match=r"more than 134,217,728 examples are refused"):
+        next(replay.chunks())
+
+
 def test_positions_are_found_in_any_order_and_more_than_once() -> None:
     replay = ShuffleReplay(num_elements=10**12, buffer_size=50, seeds=shuffle_kernel_seeds(5, None))
     outputs = [10**11, 3, 10**12 - 1, 3, 0, 10**11 + 1]
