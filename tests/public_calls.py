@@ -352,7 +352,6 @@ CALLS: Mapping[str, list[Call]] = {
     "Order.positions_in_pieces": [
         _of("order.positions_in_pieces", codes=np.array(_NUMBERS), over=iter)
     ],
-    "Order.check_answerable": [_of("order.check_answerable", num_examples=3, num_told=1)],
     "Order.blocks_at": [_of("unbuffered_order.blocks_at", positions=np.array(_NUMBERS))],
     "Order.steps_of": [_of("order.steps_of", positions=np.array(_NUMBERS))],
     "Order.positions_in_step": [_of("order.positions_in_step", step=2)],
@@ -376,9 +375,6 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "PinnedOrder.holds": [
         Call(lambda world: world.pinned().holds, lambda w: {"cells": [b"1"], "size": 4, "block": 2})
-    ],
-    "PinnedOrder.redigested": [
-        Call(lambda world: world.pinned().redigested, lambda w: {"version": 1})
     ],
     "Lint.fails": [
         Call(lambda w: shardctl.lint(w.dataset, "train").fails, lambda w: {"fail_on": "error"})

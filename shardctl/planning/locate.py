@@ -16,7 +16,7 @@ from shardctl.core.columns import Cell, Numbers, Records, RecordStream, cell_val
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.order.order import MAX_POSITIONS, Order
+from shardctl.core.order.order import MAX_POSITIONS, Order, check_answerable
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.read_settings import SettingsLike
@@ -26,7 +26,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
 _NONE = np.empty(0, np.int64)
-_FEW = 64  # matches that may be waited for, to measure them
+_FEW = 64  # epochs whose matches may be waited for, to measure them
 _AT_ONCE = 1 << 14  # matches that are written together
 _PIECE = 4096  # matches that are made together
 
@@ -211,7 +211,7 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
         UsageError: as for `locate`.
     """
     locating = Locating(order, queries)
-    order.check_answerable(locating.num_sought)
+    check_answerable(order, locating.num_sought)
     found = [np.concatenate(column) for column in zip((_NONE, _NONE), *locating.found, strict=True)]
     return Located(
         order=order,
@@ -249,7 +249,7 @@ class Locating:
                 continue
             parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
             codes = np.array([parse(value) for value in values], np.int64)
-            order.check_answerable(len(codes), num_told=1)
+            check_answerable(order, len(codes), num_told=1)
             pieces = order.positions_in_pieces(codes, over=self._over_epochs)
             several.append(self._in_turn(pieces, codes, [f"{kind} {value}" for value in values]))
             self.num_sought += len(codes)
@@ -258,7 +258,7 @@ class Locating:
                 known.append((np.full(len(codes), max(0, stop - 1)), codes))
         self.found = chain.from_iterable(several)
         self.sources = _consumed(order, last + 1)
-        few = order.settings.epochs * self.num_sought <= _FEW or not order.finds_in_pieces
+        few = order.settings.epochs <= _FEW or not order.finds_in_pieces
         whole = few or not order.num_examples
         self.widest = None if whole else tuple(map(np.concatenate, zip(*known, strict=True)))
 

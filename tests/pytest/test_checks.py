@@ -12,7 +12,7 @@ import pytest
 import shardctl
 from shardctl.cli.main import main
 from shardctl.files.snapshot.writer import snapshot_yaml
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.pinned_order import PinnedOrder, redigested
 from shardctl.pytest.checks import OrderSnapshot
 from tests.tfds_datasets import build_dataset
 
@@ -94,7 +94,7 @@ def said(result: pytest.RunResult) -> str:
 
 def in_version_1(path: Path) -> bytes:
     """Return a snapshot file as it was written before digests of version 2."""
-    pinned = PinnedOrder(snapshot=shardctl.read_snapshot(path), label="x").redigested(1)
+    pinned = redigested(PinnedOrder(snapshot=shardctl.read_snapshot(path), label="x"), 1)
     assert pinned is not None
     text = "".join(snapshot_yaml(pinned.snapshot))
     assert "format_version: 1" in text

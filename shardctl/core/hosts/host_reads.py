@@ -279,10 +279,13 @@ def even_bounds(starts: Int64s, stops: Int64s, num_hosts: int) -> Int64s:
     >>> even_bounds(np.array([0, 7]), np.array([11, 9]), 3).tolist()
     [[0, 4, 8, 11], [7, 8, 9, 9]]
     """
-    each, remainder = np.divmod(stops - starts, num_hosts)
-    index = np.arange(num_hosts + 1, dtype=np.int64)
-    longer = np.minimum(index, remainder[:, None])
-    return starts[:, None] + each[:, None] * index + longer
+    sizes = stops - starts
+    each: Int64s = sizes // num_hosts
+    remainder: Int64s = sizes % num_hosts
+    index: Int64s = np.arange(num_hosts + 1, dtype=np.int64)
+    bounds: Int64s = np.minimum(index, remainder[:, None])  # one more for each of the first
+    bounds += starts[:, None] + each[:, None] * index
+    return bounds
 
 
 def _sum_by(host: Int64s, values: Int64s, num_hosts: int) -> Int64s:

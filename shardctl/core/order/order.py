@@ -224,30 +224,11 @@ class Order:
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
-        self.check_answerable(len(self._lookup.rows_of(np.asarray(codes))[0]))
+        check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
         found = [(_NONE, _NONE), *self.positions_in_pieces(codes, over=over)]
         which, position = (np.concatenate(column) for column in zip(*found, strict=True))
         order = np.lexsort((position, which))
         return which[order], position[order]
-
-    @checked
-    def check_answerable(self, num_examples: int, *, num_told: int = 0) -> None:
-        """Refuse to look up so many examples together, whose positions take too much memory.
-
-        Those of `num_told` are not kept, since they are told as they are found.
-
-        Raises:
-            UsageError: the others have more than `MAX_POSITIONS`.
-        """
-        if self.settings.epochs * (num_examples - num_told) > MAX_POSITIONS:
-            raise UsageError(
-                phrase(
-                    "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-                    num_examples,
-                    self.settings.epochs,
-                    MAX_POSITIONS,
-                )
-            )
 
     @checked
     def positions_in_pieces(
@@ -588,6 +569,25 @@ class Order:
 
     def __repr__(self) -> str:
         return in_short(self, self.dataset.title, counted(self.num_examples, "example"))
+
+
+def check_answerable(order: Order, num_examples: int, *, num_told: int = 0) -> None:
+    """Refuse to look up so many examples together, whose positions take too much memory.
+
+    Those of `num_told` are not kept, since they are told as they are found.
+
+    Raises:
+        UsageError: the others have more than `MAX_POSITIONS`.
+    """
+    if order.settings.epochs * (num_examples - num_told) > MAX_POSITIONS:
+        raise UsageError(
+            phrase(
+                "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
+                num_examples,
+                order.settings.epochs,
+                MAX_POSITIONS,
+            )
+        )
 
 
 @lru_cache(maxsize=2)

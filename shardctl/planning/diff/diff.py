@@ -11,7 +11,7 @@ from shardctl.core.text import choices, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.diff.blocks import MAX_SCANNED, Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.pinned_order import PinnedOrder, redigested
 
 EXACT_LIMIT = 5_000_000  # positions in blocks that differ up to which every one is compared
 NUM_NEIGHBOURS = 3
@@ -140,9 +140,9 @@ def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, 
     if versions[0] == versions[1]:
         return one, other
     # What is known needs no proof, and the order of a file may be too long to be made again.
-    if one.live is None and (made := other.redigested(versions[0])) is not None:
+    if one.live is None and (made := redigested(other, versions[0])) is not None:
         return one, made
-    if (made := one.redigested(versions[1])) is not None:
+    if (made := redigested(one, versions[1])) is not None:
         return made, other
     old, new = (one, other) if versions[0] < versions[1] else (other, one)
     raise UsageError(

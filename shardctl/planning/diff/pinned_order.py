@@ -73,16 +73,6 @@ class PinnedOrder:
         made = HashTree.of_cells(cells, num_examples=num_examples)
         return made.root == self.snapshot.tree.blocks(size)[block]
 
-    @checked
-    def redigested(self, version: int) -> PinnedOrder | None:
-        """Return it with digests of a version; None where its order cannot be made as pinned."""
-        tree, live = self.snapshot.tree, self.rebuilt
-        if tree.version == version:
-            return self
-        if live is None or (self.live is None and tree_in(tree.version, live) != tree):
-            return None
-        return replace(self, snapshot=replace(self.snapshot, tree=tree_in(version, live)))
-
     def __repr__(self) -> str:
         return in_short(
             self,
@@ -124,3 +114,13 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
         return settings_from_document(document)
     except UsageError as error:
         raise UsageError(as_keys(error, "the snapshot's pipeline")) from None
+
+
+def redigested(pinned: PinnedOrder, version: int) -> PinnedOrder | None:
+    """Return it with digests of a version; None where its order cannot be made as pinned."""
+    tree, live = pinned.snapshot.tree, pinned.rebuilt
+    if tree.version == version:
+        return pinned
+    if live is None or (pinned.live is None and tree_in(tree.version, live) != tree):
+        return None
+    return replace(pinned, snapshot=replace(pinned.snapshot, tree=tree_in(version, live)))

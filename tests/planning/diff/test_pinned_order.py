@@ -14,7 +14,11 @@ from shardctl.core.snapshot.run_cells import digests_of_codes
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import UsageError
 from shardctl.planning.diff.diff import diff
-from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
+from shardctl.planning.diff.pinned_order import (
+    PinnedOrder,
+    redigested,
+    settings_to_fall_back_on,
+)
 from shardctl.planning.snapshot import TakenSnapshot, snapshot, tree_in
 from shardctl.readers.loaders import installed as installed_versions
 from tests.cases import check_cases
@@ -96,16 +100,16 @@ def test_an_order_has_digests_of_another_version_where_it_is_made_as_it_was_pinn
     older = tree_in(1, before.live)
     assert older.root != before.snapshot.tree.root
     for pinned in (known, side(before)):
-        again = pinned.redigested(1)
+        again = redigested(pinned, 1)
         assert again is not None
         assert again.snapshot == replace(before.snapshot, tree=older)
-        assert pinned.redigested(2) == pinned
-        back = again.redigested(2)
+        assert redigested(pinned, 2) == pinned
+        back = redigested(again, 2)
         assert back is not None
         assert back.snapshot == before.snapshot
     # What is pinned gives another order under the rules of today.
     other = taken(ReadSettings(cycle=2, block=3)).snapshot.tree
-    assert side(before, tree=other).redigested(1) is None
+    assert redigested(side(before, tree=other), 1) is None
 
 
 def test_two_versions_are_compared_as_one_is() -> None:
