@@ -211,7 +211,6 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
         UsageError: as for `locate`.
     """
     locating = Locating(order, queries)
-    check_answerable(order, locating.num_sought)
     found = [np.concatenate(column) for column in zip((_NONE, _NONE), *locating.found, strict=True)]
     return Located(
         order=order,
@@ -236,7 +235,6 @@ class Locating:
         self.order = order
         self._watch = watch
         self.warnings: list[str] = []
-        self.num_sought = 0  # examples whose positions are sought
         several: list[Iterator[tuple[Int64s, Int64s]]] = []
         known = [(_NONE, _NONE)]
         last = -1
@@ -249,10 +247,9 @@ class Locating:
                 continue
             parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
             codes = np.array([parse(value) for value in values], np.int64)
-            check_answerable(order, len(codes), num_told=1)
+            check_answerable(order, len(codes))
             pieces = order.positions_in_pieces(codes, over=self._over_epochs)
             several.append(self._in_turn(pieces, codes, [f"{kind} {value}" for value in values]))
-            self.num_sought += len(codes)
             # No example is further back, or further back in its batch, than these.
             for stop in (order.num_examples, min(order.num_examples, order.settings.batch or 1)):
                 known.append((np.full(len(codes), max(0, stop - 1)), codes))

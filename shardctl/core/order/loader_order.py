@@ -205,8 +205,8 @@ class LoaderOrder(Order):
     def positions_in_pieces(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Yield the answer of `positions_of` in one piece."""
-        yield self.positions_of(codes, over=over)
+        """Return an iterator over the answer of `positions_of`, which is one piece."""
+        return iter([self.positions_of(codes, over=over)])
 
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:

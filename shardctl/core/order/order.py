@@ -571,15 +571,13 @@ class Order:
         return in_short(self, self.dataset.title, counted(self.num_examples, "example"))
 
 
-def check_answerable(order: Order, num_examples: int, *, num_told: int = 0) -> None:
+def check_answerable(order: Order, num_examples: int) -> None:
     """Refuse to look up so many examples together, whose positions take too much memory.
 
-    Those of `num_told` are not kept, since they are told as they are found.
-
     Raises:
-        UsageError: the others have more than `MAX_POSITIONS`.
+        UsageError: they have more than `MAX_POSITIONS`.
     """
-    if order.settings.epochs * (num_examples - num_told) > MAX_POSITIONS:
+    if order.settings.epochs * num_examples > MAX_POSITIONS:
         raise UsageError(
             phrase(
                 "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
