@@ -345,8 +345,13 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "Order.read": [_of("order.read", start=3, stop=40)],
     "Order.chunks": [_of("order.chunks", start=3, stop=40)],
+    "Order.runs": [_of("order.runs", start=3, stop=40)],
+    "Order.visits": [_of("order.visits", start=3, stop=40)],
     "Order.codes_at": [_of("order.codes_at", positions=np.array(_NUMBERS))],
     "Order.positions_of": [_of("order.positions_of", codes=np.array(_NUMBERS), over=iter)],
+    "Order.positions_in_pieces": [
+        _of("order.positions_in_pieces", codes=np.array(_NUMBERS), over=iter)
+    ],
     "Order.blocks_at": [_of("unbuffered_order.blocks_at", positions=np.array(_NUMBERS))],
     "Order.steps_of": [_of("order.steps_of", positions=np.array(_NUMBERS))],
     "Order.positions_in_step": [_of("order.positions_in_step", step=2)],

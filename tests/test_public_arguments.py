@@ -326,7 +326,8 @@ OF_ANY_SIZE = {
     "source",
 }
 # Settings, counts and ids that an int64 holds; what comes of them is refused where it is too large.
-LARGE = {"ReadSettings", "Usage", "FileInstruction", "Split", "Split.even", "Order.positions_of"}
+LARGE = {"ReadSettings", "Usage", "FileInstruction", "Split", "Split.even"}
+LARGE |= {"Order.positions_of", "Order.positions_in_pieces"}
 LARGE_ARGUMENTS = {
     ("grain.Sampler.begin_epoch_of_fit", "epoch"),
     ("grain.consumed", "batch"),

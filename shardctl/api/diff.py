@@ -29,7 +29,7 @@ from shardctl.planning.pinned.pinned_sources import (
     spec_as_pinned,
 )
 from shardctl.planning.plan import Plans
-from shardctl.planning.snapshot import TakenSnapshot, snapshot
+from shardctl.planning.snapshot import TakenSnapshot, snapshot_in
 from shardctl.readers.reference import read_dataset
 
 _Values = Snapshot | TakenSnapshot | PinnedOrder | ResumePlan | Plans | PlanListing
@@ -155,7 +155,8 @@ def _now(
     if settings is None:
         settings = ReadSettings(**settings_to_fall_back_on(kept, here))
     settings = as_settings(settings)
-    taken = snapshot(here, spec_as_pinned(kept, settings) if spec is None else spec, settings)
+    spec = spec_as_pinned(kept, settings) if spec is None else spec
+    taken = snapshot_in(here, spec, settings, version=kept.tree.version)
     return PinnedOrder(snapshot=taken.snapshot, label="today", live=taken.live)
 
 

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from shardctl.api.pictures import pictures_html
+from shardctl.core.columns import RecordStream
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
@@ -50,8 +51,12 @@ def table_of(answer: Any) -> _Rows:
     if kind in _CSV:
         module, _, verb = _CSV[kind].partition(":")
         rendering = importlib.import_module(f"shardctl.rendering.{module}")
-        return rendering.CSV_HEADER, getattr(rendering, f"{verb}_rows")(answer)
+        return rendering.CSV_HEADER, _one_by_one(getattr(rendering, f"{verb}_rows")(answer))
     return _OTHERS[kind](answer)
+
+
+def _one_by_one(rows: Iterable[Sequence[object]] | RecordStream) -> Iterable[Sequence[object]]:
+    return rows.rows() if isinstance(rows, RecordStream) else rows
 
 
 def _of_plan(plan: Any) -> _Rows:
@@ -64,7 +69,7 @@ def _of_resume(plan: Any) -> _Rows:
     from shardctl.rendering.resume import CSV_HEADER, resume_rows
 
     try:
-        return CSV_HEADER, resume_rows(plan, None)
+        return CSV_HEADER, _one_by_one(resume_rows(plan, None))
     except ValueError as error:  # a plan of a file, whose dataset was not looked up
         raise UsageError(str(error)) from None
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from shardctl.cli.color import is_colored
 from shardctl.core.secrets import without_secrets
-from shardctl.core.text import inert, printable, quoted
+from shardctl.core.text import inert, printable, quoted, utf8
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.looks import styled
 from shardctl.rendering.text.tables import Screen
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
 _PATIENCE = 0.5  # seconds after which work gets a bar
+_UNSEEN = 0.02  # seconds for which what is written may wait for more
 _NARROWEST_PICTURE = 40  # columns of a terminal, below which a picture shows nothing
 
 
@@ -45,7 +46,7 @@ def screen(output: str | None, *, picture: bool | None = False) -> Screen:
     return Screen(width=width, color=is_colored(sys.stdout), abridged=True, pictures=picture)
 
 
-Chunk = str | bytes | memoryview
+Chunk = str | bytes | bytearray | memoryview
 
 
 def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None = None) -> None:
@@ -65,21 +66,20 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
 
     with new_file(output, num_bytes=num_bytes) as file:
         for chunk in chunks:
-            file.write(_encoded(chunk) if isinstance(chunk, str) else chunk)
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "backslashreplace")
+            file.write(utf8(chunk) if isinstance(chunk, str) else chunk)
 
 
 def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
-    stdout = sys.stdout.buffer
+    stdout, flushed = sys.stdout.buffer, time.monotonic()
     try:
         for chunk in chunks:
             with _on_stdout():
-                stdout.write(_encoded(chunk) if isinstance(chunk, str) else chunk)
+                stdout.write(utf8(chunk) if isinstance(chunk, str) else chunk)
+                if time.monotonic() - flushed > _UNSEEN:
+                    stdout.flush()
+                    flushed = time.monotonic()
         with _on_stdout():
             stdout.flush()
     except _ReaderLeftError:
@@ -108,13 +108,20 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         UsageError: there is such a line; a file may hold it.
     """
     for chunk in chunks:
-        if isinstance(chunk, str) and inert(chunk) != chunk:
-            line = next(line for line in chunk.splitlines() if inert(line) != line)
+        # A search of bytes is cheap where there are millions of lines.
+        acts = isinstance(chunk, str) or b"::" in chunk or b"##" in chunk
+        text = _text(chunk) if acts else ""
+        if inert(text) != text:
+            line = next(line for line in text.splitlines() if inert(line) != line)
             raise UsageError(
                 f"line {quoted(line)} is a command to runners of CI, which read what programs "
                 "print; write it to a file with --output, or choose --format jsonl"
             )
         yield chunk
+
+
+def _text(chunk: Chunk) -> str:
+    return chunk if isinstance(chunk, str) else bytes(chunk).decode()
 
 
 def warn(messages: Iterable[str]) -> None:

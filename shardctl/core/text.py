@@ -81,6 +81,15 @@ def inert(text: str) -> str:
     )
 
 
+def utf8(text: str) -> bytes:
+    r"""Return text as the bytes that are written; bytes of names that are no UTF-8 as escapes.
+
+    >>> utf8("ä\udcff")
+    b'\xc3\xa4\\udcff'
+    """
+    return text.encode("utf-8", "backslashreplace")
+
+
 def quoted(value: object, limit: int = 80) -> str:
     """Return `value` in quotes, safe to print and cut to `limit` characters.
 

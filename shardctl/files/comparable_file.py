@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from shardctl.core.arrays import constant
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, ResumePlan
@@ -18,9 +20,9 @@ from shardctl.files import fields
 from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
-from shardctl.files.plan.document import PLAN_KIND, resume_document
-from shardctl.files.plan.reader import plan_from_document
-from shardctl.files.plan.record_lines import without_record_lines
+from shardctl.files.lists.record_columns import RecordColumns
+from shardctl.files.plan.document import PLAN_KIND, plan_fields
+from shardctl.files.plan.reader import LONG_LISTS, plan_from_document
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
 
@@ -59,11 +61,10 @@ def parse_comparable(data: bytes, *, source: str) -> Snapshot | PlanListing:
     Raises:
         DatasetError: as for `read_comparable`.
     """
-    data, lists = without_record_lines(data, is_json=is_json(data))
     document = _parsed(data, source)
     kind = document.get("kind")
     if kind == PLAN_KIND:
-        return listing_of_plan(plan_from_document(document, source=source, lists=lists))
+        return listing_of_plan(plan_from_document(document, source=source))
     with fields.said_about(source):
         if kind == KIND:
             return snapshot_from_document(document)
@@ -84,7 +85,8 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
             f"{shown} holds the marks of a merge conflict; take one side, or write the file again"
         )
     try:
-        document = (parse_json if is_json(data) else parse_yaml)(data, source=shown)
+        parse = parse_json if is_json(data) else parse_yaml
+        document = parse(data, source=shown, packed=LONG_LISTS)
     except DatasetError as error:
         if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
             raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
@@ -119,7 +121,7 @@ def listing_of_plan(plan: ResumePlan) -> PlanListing:
     for host in plan.hosts:
         title = f"host {host.index} of {host.count}"
         plans.append(ListedPlan(title=title, reads=host.instructions))
-    document = resume_document(plan)
+    document = plan_fields(plan)
     return PlanListing(
         kind=PLAN_KIND,
         dataset=plan.dataset,
@@ -146,12 +148,17 @@ def _plan(item: object) -> ListedPlan:
         title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
     return ListedPlan(
         title=", ".join(title),
-        reads=_reads(fields.items(plan.get("file_instructions"), "file_instructions")),
+        reads=_reads(plan.get("file_instructions")),
     )
 
 
-def _reads(items: list[object]) -> Reads:
+def _reads(value: object) -> Reads:
     """Return the file instructions of a plan; what else its records say is not compared."""
+    if isinstance(value, RecordColumns):
+        found = _of_columns(value)
+        if found is not None:
+            return found
+    items = fields.items(value, "file_instructions")
     split_names: dict[str, int] = {}
     filenames: list[str] = []
     columns = np.empty((3, len(items)), np.int64)
@@ -168,6 +175,26 @@ def _reads(items: list[object]) -> Reads:
         part=np.zeros(len(items), np.int64),
         split=split_index,
         shard=np.arange(len(items)),
+        skip=skips,
+        take=takes,
+    )
+
+
+def _of_columns(records: RecordColumns) -> Reads | None:
+    filenames, splits = records.texts("filename"), records.texts("split")
+    skip, take = records.counts("skip"), records.counts("take")
+    if filenames is None or splits is None or skip is None or take is None:
+        return None
+    split_names, split = splits.coded()
+    names = filenames.names()
+    if not all(0 < len(name) <= fields.MAX_NAME_LENGTH for name in chain(split_names, names)):
+        return None
+    skips, takes = skip.packed().int64s(), take.packed().int64s()
+    return Reads(
+        files=NamedFiles(split_names=split_names, names=names, lengths=skips + takes),
+        part=constant(0, len(records)),
+        split=split,
+        shard=np.arange(len(records)),
         skip=skips,
         take=takes,
     )

@@ -16,10 +16,15 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
+from shardctl.core.columns import RecordStream
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
+
+if TYPE_CHECKING:  # loads NumPy
+    from shardctl.files.columns.written_rows import Writer
 
 Document = dict[str, Any]
 
@@ -65,6 +70,12 @@ _encode_ascii = json.JSONEncoder(ensure_ascii=True).encode
 def _json(value: object, indent: str) -> Iterator[str]:
     """Yield a nested value; one that is not is a line of the encoder that is written in C."""
     deeper = indent + "  "
+    if isinstance(value, RecordStream):
+        pieces = _written(value, _json_writer(value.fields, f",\n{deeper}"))
+        yield f"[{next(pieces)[1:]}"
+        yield from pieces
+        yield f"\n{indent}]"
+        return
     brackets = "{}" if isinstance(value, dict) else "[]"
     separator = f"{brackets[0]}\n{deeper}"
     for key, item in _items(value):
@@ -91,6 +102,33 @@ def json_line(value: object) -> str:
     return _encode_ascii(value).replace("##", "#\\u0023")
 
 
+def json_lines(records: RecordStream) -> Iterator[bytes | bytearray]:
+    """Yield each record as JSON on a line, many of them at once."""
+    return _pieces(records, _json_writer(records.fields, "", "\n"))
+
+
+def _json_writer(fields: Sequence[str], lead: str, end: str = "") -> Writer:
+    from shardctl.files.columns.written_rows import Writer
+
+    keys = [f"{json_line(field)}: " for field in fields]
+    return Writer(
+        before=[f"{', ' if place else lead + '{'}{key}" for place, key in enumerate(keys)],
+        after="}" + end,
+        cell=json_line,
+        row=lambda row: lead + json_line(dict(zip(fields, row, strict=True))) + end,
+    )
+
+
+def _written(records: RecordStream, writer: Writer) -> Iterator[str]:
+    return (piece.decode() for piece in _pieces(records, writer))
+
+
+def _pieces(records: RecordStream, writer: Writer) -> Iterator[bytes | bytearray]:
+    from shardctl.files.columns.written_rows import written_rows
+
+    return (written_rows(columns, count, writer) for count, columns in records.pieces())
+
+
 def to_yaml(document: Document) -> Iterator[str]:
     """Yield a document as YAML: in blocks, with every record and every list of scalars on a line.
 
@@ -113,7 +151,10 @@ def to_yaml(document: Document) -> Iterator[str]:
 
 
 def _yaml(value: object, indent: str) -> Iterator[str]:
-    """Yield the lines of a nested value, each with its line break."""
+    """Yield the lines of a nested value, each with its line break, or many of them."""
+    if isinstance(value, RecordStream):
+        yield from _written(value, _yaml_writer(value.fields, f"{indent}- "))
+        return
     for key, item in _items(value):
         lead = f"{indent}-" if key is None else f"{indent}{yaml_line(key)}:"
         if isinstance(item, Words) and item:
@@ -134,6 +175,18 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
         else:
             yield f"{lead}\n"
             yield from _yaml(item, f"{indent}  " if isinstance(item, dict) else indent)
+
+
+def _yaml_writer(fields: Sequence[str], lead: str) -> Writer:
+    from shardctl.files.columns.written_rows import Writer
+
+    keys = [f"{yaml_line(field)}: " for field in fields]
+    return Writer(
+        before=[f"{', ' if place else lead + '{'}{key}" for place, key in enumerate(keys)],
+        after="}\n",
+        cell=yaml_line,
+        row=lambda row: f"{lead}{yaml_line(dict(zip(fields, row, strict=True)))}\n",
+    )
 
 
 _YAML_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+-]*")
@@ -195,9 +248,11 @@ def _is_nested(value: object) -> bool:
         value = value.values()
     elif isinstance(value, OnDemand):
         value = value[:1]  # all its items are alike
+    elif isinstance(value, RecordStream):
+        return True
     elif not isinstance(value, (list, tuple)):
         return False
-    return any(isinstance(item, (dict, list, tuple, OnDemand)) for item in value)
+    return any(isinstance(item, (dict, list, tuple, OnDemand, RecordStream)) for item in value)
 
 
 def _items(value: object) -> Iterator[tuple[str | None, object]]:
@@ -219,7 +274,7 @@ _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
 _MAY_ACT = ("##", "::", *"=+@＝＋＠－", "\n-", ",-", ";-", '"-', "'-", " -")
 
 
-def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[str]:
+def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStream) -> Iterator[str]:
     r"""Yield rows as CSV (RFC 4180, with line feeds) whose texts do nothing where they are read.
 
     A text that a spreadsheet would compute gets a `'` before it, and so does one that is such a
@@ -231,6 +286,10 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[
     1,"x,y"
     -1,'=1+1
     """
+    if isinstance(rows, RecordStream):
+        yield from to_csv(header, ())
+        yield from _written(rows, _csv_writer(rows.fields))
+        return
     waiting = itertools.chain((header,), rows)
     while batch := list(itertools.islice(waiting, _ROWS)):
         text = _csv_lines(batch)
@@ -239,6 +298,23 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]]) -> Iterator[
         if not printed or any(piece in lines for piece in _MAY_ACT):
             text = "".join(map(_inert_csv_line, batch))
         yield text
+
+
+def _csv_writer(fields: Sequence[str]) -> Writer:
+    from shardctl.files.columns.written_rows import Writer
+
+    return Writer(
+        before=["," if place else "" for place in range(len(fields))],
+        after="\n",
+        cell=partial(_csv_cell, is_alone=len(fields) == 1),
+        row=_inert_csv_line,
+    )
+
+
+def _csv_cell(value: object, *, is_alone: bool) -> str:
+    text = _csv_text(value) if isinstance(value, str) else value
+    # A row of one cell without text is written otherwise.
+    return _csv_lines([[text]])[:-1] if is_alone else _csv_lines([[0, text]])[2:-1]
 
 
 def _csv_lines(rows: Iterable[Sequence[object]]) -> str:

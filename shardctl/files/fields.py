@@ -8,10 +8,13 @@ from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.nearness import did_you_mean, nearest_first
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.errors import DatasetError
+from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.lists.record_columns import RecordColumns
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
@@ -50,7 +53,7 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         return "a mapping"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple | CountsText | RecordColumns):
         return "a list"
     if isinstance(value, int) and abs(value) > 10**40:
         return "a number of more than 40 digits"
@@ -104,10 +107,18 @@ def text(value: object, what: str) -> str:
 
 
 def items(value: object, what: str) -> list[Any]:
-    """Return a list, or raise."""
+    """Return a list, or raise; one that was taken out of its text is written out."""
+    value = written_out(value)
     if not isinstance(value, list):
         raise DatasetError(f"{what} must be a list, not {shown(value)}")
     return value
+
+
+def written_out(value: object) -> object:
+    """Return a list that was taken out of its text as a list, any other value as it is."""
+    if isinstance(value, CountsText):
+        return value.ints()
+    return value.records() if isinstance(value, RecordColumns) else value
 
 
 def split_name(value: object) -> str:
@@ -158,6 +169,20 @@ def count(value: object, what: str) -> int:
     if value > INT64_MAX:
         raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
     return value
+
+
+def counts(value: list[Any] | CountsText, what: str) -> PackedInts:
+    """Return a list of counts packed, or raise; `what` says what each is, its index at `{}`.
+
+    >>> counts([3, 4], "length of shard {}")
+    (3, 4)
+    """
+    if isinstance(value, CountsText):
+        return value.packed()
+    plain = set(map(type, value)) <= {int}
+    if plain and (not value or (min(value) >= 0 and max(value) <= INT64_MAX)):
+        return PackedInts(value)
+    return PackedInts(count(item, what.format(index)) for index, item in enumerate(value))
 
 
 def amount(value: object, what: str) -> float:

@@ -3,30 +3,36 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import NoReturn
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import MAX_VALUES, decode
-from shardctl.files.lists.number_lists import packed_lists, unpacked
+from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.lists.json_lists import Cut, cut_lists, put_back
 from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 
 
-def read_json(path: AnyPath, *, packed: tuple[str, ...] = ()) -> object:
-    """Return the value a JSON file holds; long lists of counts under the keys of `packed` packed.
+def read_json(path: AnyPath, *, packed: tuple[str, ...] = (), in_quotes: bool = False) -> object:
+    """Return the value a JSON file holds; long lists under the keys of `packed` as `parse_json`.
 
     Raises:
         DatasetError: the file cannot be read or is not JSON.
     """
-    return parse_json(read_file(path), source=printable(str(path)), packed=packed)
+    return parse_json(
+        read_file(path), source=printable(str(path)), packed=packed, in_quotes=in_quotes
+    )
 
 
-def parse_json(data: bytes, *, source: str, packed: tuple[str, ...] = ()) -> object:
+def parse_json(
+    data: bytes, *, source: str, packed: tuple[str, ...] = (), in_quotes: bool = False
+) -> object:
     """Return the value of a JSON text; `source` names it in errors.
 
-    A long list of counts under one of the keys of `packed` comes as `PackedInts`, whether they are
-    numbers or stand in quotes; see `packed_lists`.
+    A long list under one of the keys of `packed` may come as `CountsText`, with `in_quotes` where
+    its counts stand in quotes too, or as `RecordColumns`, whose values are not counted.
 
     A key that occurs twice is refused, as protobuf's parser does (json_format.Parse), and so are
     NaN and Infinity, which are not JSON.
@@ -38,17 +44,25 @@ def parse_json(data: bytes, *, source: str, packed: tuple[str, ...] = ()) -> obj
         DatasetError: not UTF-8, not JSON, nested too deeply, a number too long to convert, or more
             values than any dataset needs.
     """
+    rest, lists = cut_lists(data, packed, in_quotes=in_quotes)
+    if lists:
+        with suppress(DatasetError, ValueError):  # which are said of the whole text, below
+            return _parsed(rest, lists, source=source)
+    return _parsed(data, [], source=source)
+
+
+def _parsed(data: bytes, lists: list[Cut], *, source: str) -> object:
     # Every value but the first of its list or mapping stands behind a comma, so this is no less
     # than the values; a comma in a text counts too.
-    if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
+    num_counts = sum(len(one) for one in lists if isinstance(one, CountsText))
+    if num_counts + sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise DatasetError(f"{source}: more than {MAX_VALUES} values")
-    data, lists = packed_lists(data, packed) if packed else (data, [])
     text = decode(data, source=source)
     del data
 
     def mapping_of(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if lists:
-            pairs = [(key, unpacked(value, lists)) for key, value in pairs]
+            pairs = [(key, put_back(value, lists)) for key, value in pairs]
         return _without_duplicates(pairs)
 
     try:

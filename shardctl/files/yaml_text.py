@@ -9,14 +9,18 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any, NoReturn
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
 from shardctl.files.file_text import MAX_VALUES, decode
-from shardctl.files.lists.flow_lists import cut_lists, marked
+from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.lists.record_columns import RecordColumns
+from shardctl.files.lists.yaml_lists import MARK, CutList, CutRun, Cuts, cut_lists
 from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 
@@ -27,22 +31,25 @@ _DECIMAL = re.compile(r"[-+]?[0-9_.]+(?:[eE][-+]?[0-9]+)?")
 # 1:59:59 is a number too, in base 60, for which PyYAML takes the square of its length in steps.
 _MAX_OTHER_DIGITS = 400
 _OTHER_BASE = re.compile(r"[-+]?(?:0[bx][0-9a-fA-F_]+|[0-9_]+:[0-9_:.]*)")
+_NOT_CUT = "a list that the parser must read"  # is never said: the whole text is read again
 _MAX_ALIKE = 100  # number keys with one hash; each is compared with all the others
 
 
-def read_yaml(path: AnyPath) -> object:
-    """Return the value a YAML file holds.
+def read_yaml(path: AnyPath, *, packed: tuple[str, ...] = ()) -> object:
+    """Return the value a YAML file holds; long lists under the keys of `packed` as `parse_yaml`.
 
     Raises:
         DatasetError: the file cannot be read or is not YAML that is read here.
     """
-    return parse_yaml(read_file(path), source=printable(str(path)))
+    return parse_yaml(read_file(path), source=printable(str(path)), packed=packed)
 
 
-def parse_yaml(data: bytes, *, source: str) -> object:
+def parse_yaml(data: bytes, *, source: str, packed: tuple[str, ...] = ()) -> object:
     """Return the value of a YAML text: text, numbers, bools, None, lists and dicts.
 
     Dates stay text. An empty text is None. JSON is YAML too. `source` names the text in errors.
+    A long list under one of the keys of `packed` may come as `CountsText`, or as `RecordColumns`,
+    whose values are not counted.
 
     >>> parse_yaml(b"version: 3.0.1\\nordered: no", source="layout.yaml")
     {'version': '3.0.1', 'ordered': False}
@@ -51,13 +58,25 @@ def parse_yaml(data: bytes, *, source: str) -> object:
         DatasetError: not UTF-8, not YAML, several documents, a tag, a key that is there twice, an
             alias inside its own value, or more depth or values than any dataset needs.
     """
+    rest, cuts = cut_lists(data)
+    if cuts:
+        with suppress(DatasetError):  # which is said of the whole text, below
+            value = _parsed(rest, cuts, source=source, packed=packed)
+            if not cuts:  # each was a list
+                return value
+    return _parsed(data, None, source=source)
+
+
+def _parsed(data: bytes, cuts: Cuts | None, *, source: str, packed: tuple[str, ...] = ()) -> object:
+    """Return the value of a text, and take each list of `cuts` whose mark is a value of its own."""
     import yaml
 
-    data, lists = cut_lists(data)
     text = decode(data, source=source)
+    del data
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return _Builder(source=source, lists=lists).build(yaml.parse(text, Loader=loader))
+        builder = _Builder(source=source, cuts=cuts, packed=packed)
+        return builder.build(yaml.parse(text, Loader=loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         what = printable(error.problem or error.context or "cannot be parsed")
@@ -75,6 +94,11 @@ def parse_yaml(data: bytes, *, source: str) -> object:
         raise DatasetError(f"{source} is not YAML: {printable(str(error))}") from error
     except RecursionError as error:
         raise DatasetError(f"{source}: YAML nested too deeply") from error
+
+
+def _counts(run: object) -> CountsText | None:
+    items = run.items if isinstance(run, CutRun) else None
+    return items if isinstance(items, CountsText) else None
 
 
 def _line(mark: Any) -> str:
@@ -115,6 +139,7 @@ class _Open:
     value: list[object] | dict[object, object]
     anchor: str | None
     num_before: int
+    has_runs: bool = False
     key: object = None
     has_key: bool = False
     hashes: Counter[int] = field(default_factory=Counter)
@@ -123,7 +148,8 @@ class _Open:
 @dataclass
 class _Builder:
     source: str
-    lists: list[list[object]]
+    cuts: Cuts | None
+    packed: tuple[str, ...]
     anchors: dict[str, tuple[object, int]] = field(default_factory=dict)
     unfinished: set[str] = field(default_factory=set)
     num_values: int = 0
@@ -141,12 +167,12 @@ class _Builder:
             kind = type(event)
             value: object
             if kind is scalar:
-                value = self.scalar(event)
+                value = self.scalar(event, stack)
             elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
                 self.open(event, stack, [] if kind is yaml.SequenceStartEvent else {})
                 continue
             elif kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
-                value = self.close(stack.pop())
+                value = self.close(event, stack.pop())
             elif kind is yaml.AliasEvent:
                 value = self.alias(event)
             else:
@@ -157,18 +183,20 @@ class _Builder:
             if stack:
                 self.put(event, stack[-1], value)
             else:
-                root = value
+                root = self.plain(event, value)
         return root
 
-    def scalar(self, event: Any) -> object:
+    def scalar(self, event: Any, stack: list[_Open]) -> object:
         self.add_values(event, 1)
         text: str = event.value
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
-        value: object = marked(text, self.lists)
-        if isinstance(value, list):
-            self.add_values(event, len(value))
-        if event.implicit[0]:
+        value: object = text
+        num_before, num_values = self.num_values - 1, 1
+        if text == MARK and self.cuts is not None:
+            value = self.list_of_mark(event, stack)
+            num_values = self.num_values - num_before
+        elif event.implicit[0]:
             try:
                 plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
                 value = int(text) if plain else self.convert(text)
@@ -180,8 +208,23 @@ class _Builder:
                     else f"{quoted(text)} is not a number",
                 )
         if event.anchor is not None:
-            self.anchors[event.anchor] = (value, 1)
+            self.anchors[event.anchor] = (value, num_values)
         return value
+
+    def list_of_mark(self, event: Any, stack: list[_Open]) -> object:
+        """Return the list for which a mark stands; a run is joined where its list ends."""
+        cut = None if self.cuts is None else self.cuts.pop(event.start_mark.line, None)
+        top = stack[-1] if stack else None
+        if cut is None or len(stack) >= MAX_DEPTH:
+            self.fail(event, _NOT_CUT)
+        if not isinstance(cut.items, RecordColumns):
+            self.add_values(event, len(cut.items))
+        if isinstance(cut, CutList):
+            return cut.items
+        if event.anchor is not None or top is None or not isinstance(top.value, list):
+            self.fail(event, _NOT_CUT)
+        top.has_runs = True
+        return cut
 
     def open(
         self, event: Any, stack: list[_Open], value: list[object] | dict[object, object]
@@ -196,11 +239,37 @@ class _Builder:
             self.anchors.pop(event.anchor, None)
             self.unfinished.add(event.anchor)
 
-    def close(self, done: _Open) -> object:
+    def close(self, event: Any, done: _Open) -> object:
+        value: object = done.value
+        if done.has_runs and isinstance(done.value, list):
+            value = self.joined(event, done.value)
         if done.anchor is not None:
             self.unfinished.discard(done.anchor)
-            self.anchors[done.anchor] = (done.value, self.num_values - done.num_before)
-        return done.value
+            self.anchors[done.anchor] = (value, self.num_values - done.num_before)
+        return value
+
+    def joined(self, event: Any, items: list[object]) -> object:
+        """Return the items of a list, of which some are runs."""
+        first = items[0].items if isinstance(items[0], CutRun) else None
+        if isinstance(first, RecordColumns):
+            records = first.with_records(items[1:])
+            if records is None:
+                self.fail(event, _NOT_CUT)
+            return records
+        parts: list[CountsText] = []
+        for kind, group in groupby(items, type):
+            for counts in map(_counts, group) if kind is CutRun else [CountsText.of_ints(group)]:
+                if counts is None:
+                    self.fail(event, _NOT_CUT)
+                parts.append(counts)
+        return CountsText.joined(parts)
+
+    def plain(self, event: Any, value: object) -> object:
+        """Return a list that was cut out as a list."""
+        if isinstance(value, RecordColumns):
+            self.add_values(event, 2 * len(value) * len(value.columns))
+            return value.records()
+        return value.ints() if isinstance(value, CountsText) else value
 
     def alias(self, event: Any) -> object:
         if event.anchor in self.unfinished:
@@ -218,10 +287,10 @@ class _Builder:
 
     def put(self, event: Any, top: _Open, value: object) -> None:
         if isinstance(top.value, list):
-            top.value.append(value)
+            top.value.append(self.plain(event, value))
             return
         if top.has_key:
-            top.value[top.key] = value
+            top.value[top.key] = value if top.key in self.packed else self.plain(event, value)
             top.has_key = False
             return
         if not isinstance(value, Hashable):

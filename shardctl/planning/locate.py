@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
-from typing import Literal
+from itertools import chain, repeat
+from typing import Any, Literal
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
+from shardctl.core.columns import Cell, Numbers, Records, RecordStream, cell_values
 from shardctl.core.dataset.dataset import DatasetLike
-from shardctl.core.instructions.reads import filenames_of
+from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.order.order import MAX_POSITIONS, Order
+from shardctl.core.order.order import MAX_POSITIONS, Order, check_answerable
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.progress import Progress
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.read_settings import SettingsLike
-from shardctl.core.shuffle.buffer import LOOKBACK_BUFFERS
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
 _NONE = np.empty(0, np.int64)
+_FEW = 64  # epochs whose matches may be waited for, to measure them
+_AT_ONCE = 1 << 14  # matches that are written together
 _PIECE = 4096  # matches that are made together
 
 QueryKind = Literal["position", "step", "id", "tfds-id"]
@@ -67,50 +69,28 @@ class ConsumedSource:
     consumed: int
 
 
-@dataclass(frozen=True, kw_only=True)
-class Located(Tabular):
-    """What was found, in the order asked, and what was not.
-
-    `num_replayed` is about how many steps of a shuffle buffer were replayed to answer, 0 without
-    one: a buffer has no random access. `sources` is empty where there is one alone.
-    """
-
-    order: Order
-    matches: Sequence[Match]
-    warnings: tuple[str, ...] = ()
-    num_replayed: int = 0
-    sources: tuple[ConsumedSource, ...] = ()
-
-    def __repr__(self) -> str:
-        several = "match" if len(self.matches) == 1 else "matches"
-        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
-
-
 MATCH_FIELDS = ("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard")
 
 
-def match_rows(
-    order: Order, positions: Int64s, codes: Int64s
-) -> Iterator[tuple[int, int, int | None, int | str, str, str, int]]:
-    """Return an iterator over the MATCH_FIELDS of the examples with these codes and positions."""
-    steps = order.steps_of(positions)[0].tolist() if order.has_steps else repeat(None, len(codes))
-    splits, shards, indices = order.codes.places(codes)
-    return zip(
-        positions.tolist(),
-        order.epoch_of(positions).tolist(),
-        steps,
-        order.codes.ids(codes),
-        order.codes.tfds_ids(codes),
-        filenames_of(order.dataset, splits, shards),
-        indices.tolist(),
-        strict=True,
-    )
+def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Cell]:
+    """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
+    split, shard, index = order.codes.places(codes)
+    return [
+        Numbers(values=positions),
+        Numbers(values=order.epoch_of(positions)),
+        Numbers(values=order.steps_of(positions)[0]) if order.has_steps else None,
+        order.codes.id_column(codes),
+        order.codes.tfds_id_column(split, shard, index),
+        shard_names(order.dataset.splits, split, shard),
+        Numbers(values=index),
+    ]
 
 
 def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
     in_batch = order.steps_of(positions)[1].tolist() if order.has_steps else repeat(None)
-    rows = match_rows(order, positions, codes)
+    columns = match_columns(order, positions, codes)
+    rows = zip(*(cell_values(column, len(codes)) for column in columns), strict=True)
     return [
         Match(
             position=position,
@@ -126,6 +106,45 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
             rows, in_batch, strict=False
         )
     ]
+
+
+class Matches(OnDemand[Match]):
+    """The examples at some positions, made piece by piece when they are asked for."""
+
+    def __init__(self, order: Order, positions: Int64s, codes: Int64s) -> None:
+        @lru_cache(maxsize=1)
+        def piece(start: int) -> list[Match]:
+            here = slice(start, start + _PIECE)
+            return matches_at(order, positions[here], codes[here])
+
+        def columns(start: int, stop: int) -> Sequence[Cell]:
+            return match_columns(order, positions[start:stop], codes[start:stop])
+
+        super().__init__(
+            len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE]
+        )
+        self.records = Records(len(positions), MATCH_FIELDS, columns)
+        self._made_of = order, positions, codes
+
+    def __reduce__(self) -> Any:
+        return Matches, self._made_of  # another process has the order too
+
+
+@dataclass(frozen=True, kw_only=True)
+class Located(Tabular):
+    """What was found, in the order asked, and what was not.
+
+    `sources` is empty where there is one alone.
+    """
+
+    order: Order
+    matches: Matches
+    warnings: tuple[str, ...] = ()
+    sources: tuple[ConsumedSource, ...] = ()
+
+    def __repr__(self) -> str:
+        several = "match" if len(self.matches) == 1 else "matches"
+        return in_short(self, self.order.dataset.title, f"{len(self.matches):,} {several}")
 
 
 @checked
@@ -191,29 +210,107 @@ def locate_in(order: Order, queries: Sequence[Query]) -> Located:
     Raises:
         UsageError: as for `locate`.
     """
-    pieces: list[tuple[Int64s, Int64s]] = []
-    warnings: list[str] = []
-    last = -1
-    for kind, values in _runs(queries):
-        if kind in ("position", "step"):
-            positions = _positions(order, kind, values)
-            last = max(last, int(positions.max(initial=-1)))
-            pieces.append((positions, order.codes_at(positions)))
-            continue
-        parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
-        codes = np.array([parse(value) for value in values], np.int64)
-        query, positions = order.positions_of(codes, over=_over_epochs)
-        pieces.append((positions, codes[query]))
-        unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
-        warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
-    found = [np.concatenate(column) for column in zip((_NONE, _NONE), *pieces, strict=True)]
+    locating = Locating(order, queries)
+    found = [np.concatenate(column) for column in zip((_NONE, _NONE), *locating.found, strict=True)]
     return Located(
         order=order,
-        matches=_matches(order, *found),
-        warnings=tuple(warnings),
-        num_replayed=_num_replayed(order, found[0]),
-        sources=_consumed(order, last + 1),
+        matches=Matches(order, *found),
+        warnings=tuple(locating.warnings),
+        sources=locating.sources,
     )
+
+
+class Locating:
+    """The matches of `locate` as they are found, in the order asked: gone through once.
+
+    What is known before is there at once: bad queries are refused, positions looked up. `found`
+    yields (positions, codes), int64[m] each; when it is through, `warnings` says what was not
+    found. `widest` are positions and codes (int64[w] each) that take as much room as any to come,
+    None where there are few.
+    """
+
+    def __init__(
+        self, order: Order, queries: Sequence[Query], *, watch: Watch | None = None
+    ) -> None:
+        self.order = order
+        self._watch = watch
+        self.warnings: list[str] = []
+        several: list[Iterator[tuple[Int64s, Int64s]]] = []
+        known = [(_NONE, _NONE)]
+        last = -1
+        for kind, values in _runs(queries):
+            if kind in ("position", "step"):
+                positions = _positions(order, kind, values)
+                last = max(last, int(positions.max(initial=-1)))
+                known.append((positions, order.codes_at(positions)))
+                several.append(iter(known[-1:]))
+                continue
+            parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
+            codes = np.array([parse(value) for value in values], np.int64)
+            check_answerable(order, len(codes))
+            pieces = order.positions_in_pieces(codes, over=self._over_epochs)
+            several.append(self._in_turn(pieces, codes, [f"{kind} {value}" for value in values]))
+            # No example is further back, or further back in its batch, than these.
+            for stop in (order.num_examples, min(order.num_examples, order.settings.batch or 1)):
+                known.append((np.full(len(codes), max(0, stop - 1)), codes))
+        self.found = chain.from_iterable(several)
+        self.sources = _consumed(order, last + 1)
+        few = order.settings.epochs <= _FEW or not order.finds_in_pieces
+        whole = few or not order.num_examples
+        self.widest = None if whole else tuple(map(np.concatenate, zip(*known, strict=True)))
+
+    def _over_epochs(self, epochs: range) -> Iterable[int]:
+        progress = Progress(
+            self._watch,
+            "epochs",
+            len(epochs),
+            per_second=self.order.epochs_per_second,
+            instead=phrase("ask for fewer {epochs}"),
+        )
+        return progress.over(epochs, lambda _: 1)
+
+    def _in_turn(
+        self, pieces: Iterator[tuple[Int64s, Int64s]], codes: Int64s, names: Sequence[str]
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Yield what is found of the first code as it comes, and then of the others, one by one."""
+        later = [(_NONE, _NONE)]
+        is_found = np.zeros(len(codes), np.bool_)
+        for query, positions in pieces:
+            is_found[query] = True
+            now = np.sort(positions[query == 0])
+            if len(now):
+                yield now, np.full(len(now), codes[0])
+            if len(now) < len(positions):
+                later.append((query[query > 0], positions[query > 0]))
+        query, positions = (np.concatenate(column) for column in zip(*later, strict=True))
+        if len(query):
+            in_order = np.lexsort((positions, query))
+            yield positions[in_order], codes[query[in_order]]
+        unread = np.flatnonzero(~is_found).tolist()
+        self.warnings += [f"{names[i]}: this order never hands it out" for i in unread]
+
+    @property
+    def matches(self) -> Iterator[Match]:
+        """The examples, one by one."""
+        return chain.from_iterable(matches_at(self.order, *piece) for piece in _cut(self.found))
+
+    @property
+    def records(self) -> RecordStream:
+        """The examples as columns."""
+        return RecordStream(
+            MATCH_FIELDS,
+            lambda: (
+                (len(codes), match_columns(self.order, positions, codes))
+                for positions, codes in _cut(self.found)
+            ),
+        )
+
+
+def _cut(pieces: Iterable[tuple[Int64s, Int64s]]) -> Iterator[tuple[Int64s, Int64s]]:
+    """Yield what is found in pieces of bounded size, none of them empty."""
+    for positions, codes in pieces:
+        for start in range(0, len(codes), _AT_ONCE):
+            yield positions[start : start + _AT_ONCE], codes[start : start + _AT_ONCE]
 
 
 def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
@@ -229,36 +326,6 @@ def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
         ConsumedSource(spec=spec, consumed=count)
         for spec, count in zip(order.sources, counts, strict=True)
     )
-
-
-def _over_epochs(epochs: range) -> Iterable[int]:
-    # An epoch's interleave and shuffles are built anew.
-    progress = Progress(
-        None, "epochs", len(epochs), per_second=1000, instead=phrase("ask for fewer {epochs}")
-    )
-    return progress.over(epochs, lambda _: 1)
-
-
-def _matches(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Match]:
-    """Return the examples at these positions, made piece by piece when they are asked for."""
-
-    @lru_cache(maxsize=1)
-    def piece(start: int) -> list[Match]:
-        here = slice(start, start + _PIECE)
-        return matches_at(order, positions[here], codes[here])
-
-    return OnDemand(len(positions), lambda index: piece(index - index % _PIECE)[index % _PIECE])
-
-
-def _num_replayed(order: Order, found: Int64s) -> int:
-    """Return the steps between the positions, where they are near, or before each, where far."""
-    if order.num_buffered is None or not len(found) or not order.stream_size:
-        return 0
-    reach = LOOKBACK_BUFFERS * min(order.num_buffered, order.stream_size)
-    positions = np.unique(found)
-    in_epoch = positions % order.stream_size
-    gaps = np.diff(positions, prepend=positions[0] - in_epoch[0] - 1)
-    return int(np.minimum(np.minimum(gaps, in_epoch + 1), reach).sum())
 
 
 def _runs(queries: Sequence[Query]) -> Iterable[tuple[QueryKind, list[str]]]:

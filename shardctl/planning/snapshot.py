@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import DatasetLike, as_dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
-from shardctl.core.settings.read_settings import SettingsLike, as_settings
-from shardctl.core.snapshot.cells import cell_digests
-from shardctl.core.snapshot.hash_tree import HashTree
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.snapshot.hash_tree import NEWEST, HashTree
+from shardctl.core.snapshot.order_tree import tree_of
 from shardctl.core.snapshot.pinned_layout import pinned_layout
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
 from shardctl.core.text import counted, in_short
@@ -73,8 +73,23 @@ def snapshot(
     >>> shardctl.diff(taken, shardctl.snapshot("mnist", "test")).equal
     True
     """
-    settings = as_settings(settings)
-    live = plan_order(as_dataset(dataset), spec, settings)
+    return snapshot_in(as_dataset(dataset), spec, as_settings(settings), watch=watch)
+
+
+def snapshot_in(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    *,
+    version: int = NEWEST,
+    watch: Watch | None = None,
+) -> TakenSnapshot:
+    """Return a snapshot whose digests are of a version, as of one that it is compared with.
+
+    Raises:
+        UsageError, UnpredictableOrderError: as for `snapshot`.
+    """
+    live = plan_order(dataset, spec, settings)
     order = live.order
     # As they were written, also where settings without stages say the same.
     written = order.settings if settings.stages is None else settings
@@ -89,7 +104,7 @@ def snapshot(
         pipeline=shortened(settings_in_force(written, ordered=dataset.ordered)),
         first_ids=tuple(order.codes.ids(first)),
         rules=ORDER_RULES,
-        tree=_tree(live, watch),
+        tree=tree_in(version, live, watch),
         sources=pinned_sources(live, written),
     )
     return TakenSnapshot(snapshot=pinned, live=live)
@@ -110,9 +125,7 @@ def refuse_endless(order: Order) -> None:
         )
 
 
-def _tree(live: PlannedOrder, watch: Watch | None) -> HashTree:
-    """Return the hash tree over an order, at the speed of the order itself."""
-    num_examples = live.order.num_examples
-    progress = Progress(watch, "ids", num_examples)
-    chunks = progress.over(live.order.chunks(0, num_examples), len)
-    return HashTree.of_cells(cell_digests(chunks, live.splits), num_examples=num_examples)
+def tree_in(version: int, live: PlannedOrder, watch: Watch | None = None) -> HashTree:
+    """Return the hash tree over an order, with digests of a version."""
+    progress = Progress(watch, "ids", live.order.num_examples)
+    return tree_of(live.order, live.splits, version=version, advance=progress.advance)

@@ -8,16 +8,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import read_head
+from shardctl.files.lists.record_columns import RecordColumns
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 
 KIND = "layout"
+LONG_LISTS = ("shard_lengths", "shard_bytes", "shards")  # which take no Python value each
+_PIECE = 1 << 16  # names compared at once
 ORIGIN = "layout file"
 
 
@@ -126,25 +130,59 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
 def _split(record: Mapping[str, object], folder: str | None) -> Split:
     name = fields.split_name(record.get("name"))
     with fields.said_about(f"split {quoted(name)}"):
-        items = fields.items(record.get("shards"), "shards")
-        shards = [fields.mapping(item, "a shard") for item in items]
-        lengths = tuple(fields.count(shard.get("num_examples"), "num_examples") for shard in shards)
-        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+        shards = _shards(record.get("shards"))
+        lengths = _lengths(shards)
+        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
             if record.get(key, actual) != actual:
                 stated = fields.shown(record[key])
                 raise DatasetError(f"{key} {stated} is not that of its shards, {actual}")
-        filenames = tuple(fields.text(shard.get("filename"), "filename") for shard in shards)
-        files = record.get("files", [{"names": [os.path.basename(name) for name in filenames]}])
+        filenames = _filenames(shards)
+        said: object = [{"names": [os.path.basename(name) for name in filenames]}]
+        files = record.get("files", said)
         split = Split(
             name=name,
             shard_lengths=lengths,
             files=tuple(files_of_field(files, len(lengths), folder)),
             num_bytes=_bytes(record),
         )
-        for stated, meant in zip(filenames, split.filenames, strict=True):
-            if stated != meant:
-                raise DatasetError(f"file {quoted(stated)} is {quoted(meant)} by its files")
+        if len(lengths) and not split.files:
+            raise DatasetError("files must be a template of file names or a list, not empty")
+        _check_names(filenames, split)
         return split
+
+
+def _shards(value: object) -> RecordColumns | list[Mapping[str, object]]:
+    if (
+        isinstance(value, RecordColumns)
+        and value.counts("num_examples")
+        and value.texts("filename")
+    ):
+        return value
+    return [fields.mapping(item, "a shard") for item in fields.items(value, "shards")]
+
+
+def _lengths(shards: RecordColumns | list[Mapping[str, object]]) -> PackedInts:
+    if isinstance(shards, list):
+        return PackedInts(fields.count(one.get("num_examples"), "num_examples") for one in shards)
+    counts = shards.counts("num_examples")
+    return PackedInts(()) if counts is None else counts.packed()
+
+
+def _filenames(shards: RecordColumns | list[Mapping[str, object]]) -> Sequence[str]:
+    if isinstance(shards, list):
+        return tuple(fields.text(shard.get("filename"), "filename") for shard in shards)
+    return shards.names("filename")
+
+
+def _check_names(filenames: Sequence[str], split: Split) -> None:
+    """Raise where a file has another name than the pattern, or the list, of the split's files."""
+    for start in range(0, len(filenames), _PIECE):
+        stated = filenames[start : start + _PIECE]
+        meant = split.filenames_between(start, start + _PIECE)
+        if list(stated) != meant:
+            for one, other in zip(stated, meant, strict=True):
+                if one != other:
+                    raise DatasetError(f"file {quoted(one)} is {quoted(other)} by its files")
 
 
 def _bytes(record: Mapping[str, object]) -> int | None:

@@ -14,17 +14,20 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import printable, quoted
-from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE, INT64_MAX
+from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
+from shardctl.files.lists.counts_text import CountsText
 from shardctl.files.stores.remote_path import AnyPath, RemotePath
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import (
+    LONG_LISTS,
     ORIGIN,
     dataset_of_document,
     folder_of_layout,
@@ -54,20 +57,23 @@ SPLIT_KEYS = (
 )
 
 
-def read_layout_file(path: AnyPath) -> Dataset:
+def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
     """Return the dataset a layout file describes; `.json` files are read as JSON.
 
-    The document that `layout` writes is one too.
+    The document that `layout` writes is one too. With `names_only` its splits have no shards, and
+    what else the file says is not looked at: for what must be quick, a TAB.
 
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
     """
-    document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    document = (read_json if path.suffix == ".json" else read_yaml)(path, packed=LONG_LISTS)
 
     def data_dir(value: object) -> str | None:
         return folder_of_layout(value, path.parent)
 
     with fields.said_about(printable(str(path))):
+        if names_only:
+            return _split_names(document, path.stem)
         if is_layout_document(document):
             dataset = dataset_of_document(document, data_dir)
         elif is_index_document(document):
@@ -76,6 +82,14 @@ def read_layout_file(path: AnyPath) -> Dataset:
             dataset = dataset_from_layout(document, stem=path.stem, folder=path.parent)
         remote = isinstance(path, RemotePath)
         return replace(dataset, reference=str(path) if remote else absolute(str(path)))
+
+
+def _split_names(document: object, name: str) -> Dataset:
+    """Return the splits of any layout file, without their shards."""
+    items = fields.mapping(document, "a layout").get("splits")
+    found = items if isinstance(items, Mapping) else map(_list_name, fields.items(items, "splits"))
+    splits = (Split(name=fields.split_name(key), shard_lengths=()) for key in found)
+    return Dataset(name=name, splits=tuple(splits), origin=ORIGIN)
 
 
 def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Dataset:
@@ -190,7 +204,7 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
     num_bytes = stated.get("num_bytes")
     if split.get("shard_lengths") is not None:
         lengths = _shard_lengths(split["shard_lengths"])
-        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
             if stated.get(key, actual) != actual:
                 raise DatasetError(
                     f"{key} {stated[key]} is not that of shard_lengths, {actual}; give one of them"
@@ -219,12 +233,11 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
     )
 
 
-def _shard_lengths(value: object) -> tuple[int, ...]:
-    if not isinstance(value, list):
+def _shard_lengths(value: object) -> PackedInts:
+    if not isinstance(value, CountsText):
+        value = fields.written_out(value)
+    if not isinstance(value, list | CountsText):
         raise DatasetError(f"shard_lengths must be a list, not {fields.shown(value)}")
     if len(value) > MAX_NUM_SHARDS:
         raise DatasetError(f"{len(value)} shard_lengths; at most {MAX_NUM_SHARDS} are read")
-    plain = set(map(type, value)) <= {int}
-    if plain and (not value or (min(value) >= 0 and max(value) <= INT64_MAX)):
-        return tuple(value)
-    return tuple(fields.count(item, f"length of shard {index}") for index, item in enumerate(value))
+    return fields.counts(value, "length of shard {}")

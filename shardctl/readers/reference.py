@@ -379,7 +379,7 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     if path.suffix in LAYOUT_SUFFIXES:
         from shardctl.readers.layout_file import read_layout_file
 
-        return read_layout_file(path)
+        return read_layout_file(path, names_only=search.counting.names_only)
     if isinstance(path, RemotePath) and means_record_files(path.name):
         return None
     if not is_record_file(str(path)):

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import (
@@ -22,6 +21,7 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
+from shardctl.files.lists.counts_text import CountsText
 from shardctl.files.stores.anywhere import answers, files_in, is_file, subfolders
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, way_below
 
@@ -51,7 +51,7 @@ def dataset_in(folder: AnyPath) -> Dataset:
         DatasetError: the metadata is broken, or cannot be read.
     """
     source = printable(str(folder / DATASET_INFO_FILENAME))
-    document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS)
+    document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS, in_quotes=True)
     if is_hugging_face_info(document):
         raise NotThereError(f"{source} is that of Hugging Face Datasets, not of TFDS")
     if not isinstance(folder, RemotePath):
@@ -260,8 +260,9 @@ def _shard_lengths(value: object) -> Sequence[int]:
     """
     if value is None:
         return ()
-    if isinstance(value, PackedInts):  # counts, as they are read
-        return value
+    if isinstance(value, CountsText):
+        return value.packed()
+    value = fields.written_out(value)
     if not isinstance(value, list):
         raise DatasetError(f"shardLengths must be a list, not {fields.shown(value)}")
     if _all_plain(value):

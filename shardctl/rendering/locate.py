@@ -2,65 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from itertools import chain
 
-from shardctl.core.on_demand import OnDemand
+from shardctl.core.columns import Records, RecordStream
+from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.planning.locate import MATCH_FIELDS, Located
-from shardctl.rendering.text.order_records import match_record, pipeline_line
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, Match, matches_at
+from shardctl.rendering.text.orders.order_records import pipeline_line
+from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
 CSV_HEADER = MATCH_FIELDS
 
 
-def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str]:
-    """Yield the pipeline's line and a row for each match."""
-    yield paragraph(pipeline_line(spec, located.order), screen)
-    if not located.matches:
+def locate_table(located: Located | Locating, screen: Screen, *, spec: str) -> Iterator[str]:
+    """Yield the pipeline's line and a row for each match, as it is found."""
+    order = located.order
+    yield paragraph(pipeline_line(spec, order), screen)
+    matches = iter(located.matches)
+    first = next(matches, None)
+    if first is None:
         yield paragraph("no matches", screen)
         return
-    batched = located.order.has_steps
     columns = [Column(heading="position"), Column(heading="epoch")]
-    if batched:
+    if order.has_steps:
         columns += [Column(heading="step"), Column(heading="in batch")]
     columns += [
         Column(heading="id"),
         Column(heading="file", align="left", names_files=True),
         Column(heading="index"),
     ]
-    rows = []
-    for match in located.matches:
-        cells: list[object] = [match.position, match.epoch]
-        if batched:
-            cells += [match.step, match.index_in_batch]
-        rows.append(
-            [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
-        )
-    yield table(columns, rows, screen)
+    widest = None
+    if isinstance(located, Locating) and located.widest is not None:
+        widest = [_row(order, match) for match in matches_at(order, *located.widest)]
+    rows = (_row(order, match) for match in chain((first,), matches))
+    yield from table_pieces(columns, rows, screen, widest=widest)
     if located.sources:
         yield paragraph("handed out by then, the last position included:", screen)
         columns = [Column(heading="source", align="left"), Column(heading="examples")]
         yield table(columns, [[one.spec, f"{one.consumed:,}"] for one in located.sources], screen)
 
 
-def locate_document(located: Located) -> Document:
+def _row(order: Order, match: Match) -> list[str]:
+    cells: list[object] = [match.position, match.epoch]
+    if order.has_steps:
+        cells += [match.step, match.index_in_batch]
+    return [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
+
+
+def locate_document(located: Located | Locating) -> Document:
     """Return the document of `locate`."""
     return {
         **head("locate", located.order.dataset.identity),
-        "matches": OnDemand(len(located.matches), lambda i: match_record(located.matches[i])),
+        "matches": _records(located),
         **_sources(located),
     }
 
 
-def _sources(located: Located) -> Document:
+def _records(located: Located | Locating) -> Records | RecordStream | list[object]:
+    """Return the record of each match; where they are still to come, after a look for the first."""
+    if isinstance(located, Located):
+        return located.matches.records
+    pieces = located.records.pieces()
+    first = next(pieces, None)
+    if first is None:
+        return []
+    return RecordStream(MATCH_FIELDS, lambda: chain((first,), pieces))
+
+
+def _sources(located: Located | Locating) -> Document:
     """Return how much of each source is handed out by then, nothing where there is one alone."""
     if not located.sources:
         return {}
     return {"sources": [{"spec": one.spec, "consumed": one.consumed} for one in located.sources]}
 
 
-def locate_rows(located: Located) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each match."""
-    for match in located.matches:
-        yield tuple(match_record(match).values())
+def locate_rows(located: Located | Locating) -> RecordStream:
+    """Return the record of each match."""
+    return located.matches.records if isinstance(located, Located) else located.records

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from shardctl.core.instructions.file_instruction import FileInstruction
+from shardctl.core.columns import RecordStream
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.on_demand import OnDemand
 from shardctl.core.resume.after_read import calls_chained
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
@@ -16,7 +15,8 @@ from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
-from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.column_tables import TextRows
+from shardctl.rendering.text.orders.order_records import settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
 
@@ -91,8 +91,8 @@ def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
     return plan_yaml(plan, _proof_field(proof))
 
 
-def resume_rows(plan: ResumePlan, proof: Proof | None) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each file instruction; a proof has none."""
+def resume_rows(plan: ResumePlan, proof: Proof | None) -> RecordStream:
+    """Return a CSV row for each file instruction; a proof has none."""
     return instruction_rows(plan)
 
 
@@ -199,17 +199,9 @@ def _left(plan: ResumePlan) -> str:
     return left
 
 
-def _rows(reads: Reads) -> OnDemand[Sequence[str]]:
-    """Return a row for each instruction, made when it is asked for."""
-
-    def instruction(index: int) -> FileInstruction:
-        return next(iter(reads.select(slice(index, index + 1))))
-
-    return OnDemand(len(reads), instruction, lambda: iter(reads)).map(_row)
-
-
-def _row(read: FileInstruction) -> Sequence[str]:
-    return (read.filename, str(read.skip), str(read.take), str(read.examples_in_shard))
+def _rows(reads: Reads) -> TextRows:
+    fields = ("filename", "skip", "take", "examples_in_shard")
+    return TextRows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
 
 
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:

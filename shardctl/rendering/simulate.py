@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.columns import Cell, RecordStream
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, json_line, to_json, to_yaml
+from shardctl.files.columns.rows_as_bytes import Choice, rows_as_bytes
+from shardctl.files.columns.written_rows import parts_of
+from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
 from shardctl.files.head import head
-from shardctl.planning.locate import MATCH_FIELDS, match_rows
+from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.text.order_blocks import order_rows
-from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_blocks import order_rows
+from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.tables import Screen, paragraph
 
 CSV_HEADER = MATCH_FIELDS
@@ -50,28 +51,20 @@ def simulate_document(simulation: Simulation) -> Document:
     return {**_document_without_ids(simulation), "ids": ids}
 
 
-def simulate_json(simulation: Simulation) -> Iterator[str]:
+def simulate_json(simulation: Simulation) -> Iterator[str | bytearray]:
     """Yield the document as JSON, the ids chunk by chunk."""
     yield "".join(to_json(_document_without_ids(simulation))).removesuffix("\n}\n")
     yield ',\n  "ids": ['
-    separator = ""
-    for ids in _ids(simulation):
-        yield separator + json_line(ids)[1:-1]
-        separator = ", "
+    yield from _ids(simulation, [b", "])
     yield "]\n}\n"
 
 
-def simulate_yaml(simulation: Simulation) -> Iterator[str]:
+def simulate_yaml(simulation: Simulation) -> Iterator[str | bytearray]:
     """Yield the document as YAML, the ids chunk by chunk."""
     yield from to_yaml(_document_without_ids(simulation))
     yield "ids: ["
-    separator = ""
-    for ids in _ids(simulation):
-        # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
-        words = [json_line(name) if isinstance(name, str) else str(name) for name in ids]
-        lines = (words[i : i + _IDS_IN_LINE] for i in range(0, len(words), _IDS_IN_LINE))
-        yield separator + ",\n  ".join(", ".join(line) for line in lines)
-        separator = ",\n  "
+    # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
+    yield from _ids(simulation, [b",\n  ", *[b", "] * (_IDS_IN_LINE - 1)])
     yield "]\n"
 
 
@@ -87,38 +80,46 @@ def _document_without_ids(simulation: Simulation) -> Document:
     }
 
 
-def _ids(simulation: Simulation) -> Iterator[list[int] | list[str]]:
+def _ids(simulation: Simulation, separators: Sequence[bytes]) -> Iterator[bytearray]:
+    """Yield the ids as JSON, with these separators by turns before all but the first."""
+    start = len(separators[0])
     for _, codes in _pieces(simulation):
-        yield simulation.order.codes.ids(codes)
+        before = Choice(entries=separators, which=np.arange(len(codes)) % len(separators))
+        ids = parts_of(simulation.order.codes.id_column(codes), json_line)
+        yield rows_as_bytes([before, *ids], len(codes))[start:]
+        start = 0
 
 
-def id_lines(simulation: Simulation) -> Iterator[str]:
+def id_lines(simulation: Simulation) -> Iterator[bytearray]:
     """Yield the ids, a line each."""
-    for _, codes in _pieces(simulation):
-        yield "\n".join(simulation.order.codes.names(codes)) + "\n"
+    return _lines(simulation, simulation.order.codes.id_column)
 
 
-def tfds_id_lines(simulation: Simulation) -> Iterator[str]:
+def tfds_id_lines(simulation: Simulation) -> Iterator[bytearray]:
     """Yield the tfds_ids, a line each."""
+    codes_of = simulation.order.codes
+    return _lines(simulation, lambda codes: codes_of.tfds_id_column(*codes_of.places(codes)))
+
+
+def _lines(simulation: Simulation, column: Callable[[Int64s], Cell]) -> Iterator[bytearray]:
     for _, codes in _pieces(simulation):
-        yield "\n".join(simulation.order.codes.tfds_ids(codes)) + "\n"
+        yield rows_as_bytes([*parts_of(column(codes)), b"\n"], len(codes))
 
 
-def json_lines(simulation: Simulation) -> Iterator[str]:
+def simulate_lines(simulation: Simulation) -> Iterator[bytes | bytearray]:
     """Yield a JSON record for each example, a line each."""
-    for rows in _rows(simulation):
-        records = (json_line(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows)
-        yield "".join(f"{record}\n" for record in records)
+    return json_lines(simulate_rows(simulation))
 
 
-def simulate_rows(simulation: Simulation) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each example."""
-    return chain.from_iterable(_rows(simulation))
-
-
-def _rows(simulation: Simulation) -> Iterator[Iterator[tuple[Any, ...]]]:
-    for positions, codes in _pieces(simulation):
-        yield match_rows(simulation.order, positions, codes)
+def simulate_rows(simulation: Simulation) -> RecordStream:
+    """Return the record of each example."""
+    return RecordStream(
+        MATCH_FIELDS,
+        lambda: (
+            (len(codes), match_columns(simulation.order, positions, codes))
+            for positions, codes in _pieces(simulation)
+        ),
+    )
 
 
 def _pieces(simulation: Simulation) -> Iterator[tuple[Int64s, Int64s]]:

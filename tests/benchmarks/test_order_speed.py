@@ -189,3 +189,53 @@ def _worked(arguments: list[str]) -> float:
     subprocess.run(arguments, stdout=subprocess.DEVNULL, check=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_the_end_of_many_epochs_of_repeated_files() -> None:
+    lengths = IMAGENET
+    epochs = 10_000
+    start = epochs * sum(lengths) - 1000
+
+    def late() -> None:
+        order_of(lengths, shuffle_seed=1, repeat_files=True, epochs=epochs).read(start, start + 10)
+
+    def first() -> None:
+        order_of(lengths, shuffle_seed=1, repeat_files=True, epochs=epochs).read(0, 10)
+
+    far, near = best(late, first)
+    uneven = tuple(np.random.default_rng(0).integers(1000, 1500, 1024).tolist())
+    order = order_of(uneven, shuffle_seed=1, repeat_files=True, epochs=epochs)
+    began = time.process_time()
+    order.read(order.num_examples - 10, order.num_examples)
+    carried = time.process_time() - began
+    print(
+        f"\nrepeated files: the end of 10,000 epochs in {far * 1e3:.0f} ms, the start in "
+        f"{near * 1e3:.0f} ms; where files take other numbers of visits {carried:.1f} s"
+    )
+    assert far <= 0.2
+    assert carried <= 15
+
+
+def test_one_id_in_many_epochs() -> None:
+    epochs = 2_000
+    order = order_of(IMAGENET, shuffle_seed=1, epochs=epochs)
+    found: list[float] = []
+
+    def together() -> None:
+        began = time.perf_counter()
+        for _ in order.positions_in_pieces([5]):
+            found.append(time.perf_counter() - began)
+
+    def one_by_one() -> None:  # a reading of each epoch, for a tenth of them
+        rows, offsets = np.array([0]), np.array([5])
+        for epoch in range(epochs // 10):
+            order.forget_readings()
+            order.reading(epoch).positions(rows, offsets)
+
+    ours, theirs = best(together, one_by_one)
+    each, before = ours / epochs * 1e6, theirs / (epochs // 10) * 1e6
+    print(
+        f"\none id in {epochs:,} epochs: {each:.0f} us an epoch, with a reading each "
+        f"{before:.0f} us; the first after {found[0] * 1e3:.0f} ms"
+    )
+    assert before / each >= 3

@@ -6,6 +6,8 @@ the ratios printed (`-s`) are the figures to quote.
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -21,6 +23,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.planning.plan import plan
+from tests.benchmarks.tfds_splits import tfds_splits
 
 MILLION = 1_000_000
 MANY = 100_000
@@ -40,19 +43,6 @@ def dataset(num_shards: int) -> Dataset:
         name="train", num_examples=1000 * num_shards, num_shards=num_shards, files=(files,)
     )
     return Dataset(name="toy", splits=(split,))
-
-
-def tfds_splits(num_shards: int) -> Any:
-    from tensorflow_datasets.core import naming
-    from tensorflow_datasets.core import splits as splits_lib
-
-    template = naming.ShardedFileTemplate(
-        data_dir="/data", dataset_name="toy", split="train", filetype_suffix="tfrecord"
-    )
-    info = splits_lib.SplitInfo(
-        name="train", shard_lengths=[1000] * num_shards, num_bytes=0, filename_template=template
-    )
-    return splits_lib.SplitDict([info])
 
 
 def seconds(run: Callable[[], object]) -> float:
@@ -143,3 +133,105 @@ def test_a_plan_takes_hardly_longer_than_importing_the_libraries() -> None:
     ratio = min(ours) / min(theirs)
     print(f"\nplan {min(ours):.3f} s, imports {min(theirs):.3f} s: {ratio:.2f} times")
     assert ratio < 2.5
+
+
+# What reads the peak of a command from the command itself, after its start-up.
+PEAK = """
+import atexit, os, re, sys
+def peak():
+    found = re.search("VmHWM:\\\\s+(\\\\d+) kB", open("/proc/self/status").read())
+    times = os.times()
+    print("peak", found[1], times.user + times.system, file=sys.stderr)
+atexit.register(peak)
+from shardctl.cli.main import main
+main()
+"""
+
+
+@pytest.fixture(scope="module")
+def million_shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("million")
+    text = "name: toy\nsplits: {train: {num_examples: 1000000000, num_shards: 1000000}}\n"
+    (folder / "dataset.yaml").write_text(text)
+    return folder
+
+
+def by_json_dumps(folder: Path) -> str:
+    (entry,) = json.loads((folder / "plan.json").read_text())["plans"]
+    start = time.process_time()
+    json.dumps(entry["file_instructions"])
+    return f"json.dumps of its records {time.process_time() - start:.1f} s"
+
+
+def by_csv_writer(folder: Path) -> str:
+    with open(folder / "plan.csv") as file:
+        rows = list(csv.reader(file))
+    start = time.process_time()
+    csv.writer(io.StringIO()).writerows(rows)
+    return f"csv.writer of its texts {time.process_time() - start:.1f} s"
+
+
+def by_pyarrow(folder: Path) -> str:
+    from pyarrow import csv as arrow_csv
+
+    table = arrow_csv.read_csv(folder / "layout.csv")
+    start = time.process_time()
+    arrow_csv.write_csv(table, folder / "arrow.csv")
+    return f"pyarrow's writer {time.process_time() - start:.1f} s"
+
+
+@pytest.mark.parametrize(
+    ("command", "ending", "peer"),
+    [
+        ("plan", "txt", None),
+        ("plan", "json", by_json_dumps),
+        ("plan", "yaml", None),
+        ("plan", "csv", by_csv_writer),
+        ("layout", "txt", None),
+        ("layout", "json", None),
+        ("layout", "yaml", None),
+        ("layout", "csv", by_pyarrow),
+    ],
+)
+def test_rows_of_a_million_shards(
+    command: str, ending: str, peer: Callable[[Path], str] | None, million_shards: Path
+) -> None:
+    # The whole process, start-up included, beside writing the same bytes again.
+    written = million_shards / f"{command}.{ending}"
+    written.unlink(missing_ok=True)
+    arguments = [command, "-d", "dataset.yaml", "-o", written.name]
+    run = subprocess.run(
+        [sys.executable, "-c", PEAK, *arguments],
+        cwd=million_shards,
+        check=True,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    _, peak, used = run.stderr.rsplit("\n", 2)[-2].split()
+    data = written.read_bytes()
+    start = time.process_time()
+    (million_shards / "again").write_bytes(data)
+    again = time.process_time() - start
+    print(
+        f"\n{command} as {ending}: {float(used):.2f} s, {int(peak) / 1000:.0f} MB; its "
+        f"{len(data) / 1e6:.0f} MB written again {again:.2f} s"
+        + (f"; {peer(million_shards)}" if peer is not None else "")
+    )
+    assert data.count(b"\n") >= MILLION
+    assert float(used) < 3
+    assert int(peak) < 250_000
+
+
+def test_the_first_line_of_a_million_comes_at_once(million_shards: Path) -> None:
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [sys.executable, "-m", "shardctl", "plan", "-d", "dataset.yaml"],
+        cwd=million_shards,
+        stdout=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"train in toy\n"
+        first = time.perf_counter() - start
+        process.kill()
+    print(f"\nthe first line of a plan of a million shards: {first:.2f} s")
+    assert first < 3

@@ -1,7 +1,8 @@
-"""Speed of the replay beside tf.data's own shuffle.
+"""Speed of the replay beside tf.data's own shuffle, and of what is followed beside both.
 
 The order of n elements is made by both in one run; the groups are lengths and buffers. The
-replay is held to a fifteenth of TensorFlow's time, whose elements come in batches of 65,536.
+replay is held to a fifteenth of TensorFlow's time, whose elements come in batches of 65,536. Single
+elements that are followed are held to fractions of what replaying them takes.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import time
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.core.shuffle.buffer import ShuffleReplay
@@ -61,7 +63,55 @@ def test_the_replay_is_fifteen_times_as_fast(num_elements: int, buffer_size: int
     assert ratio >= LEAST_RATIO
 
 
-def _seconds(run: Any, num_elements: int, buffer_size: int) -> float:
+def _seconds(run: Any, *arguments: Any) -> float:
     start = time.perf_counter()
-    run(num_elements, buffer_size)
+    run(*arguments)
     return time.perf_counter() - start
+
+
+@pytest.mark.parametrize(
+    ("buffer", "count", "near", "least"),
+    [(10_000, 300, False, 3), (1_000_000, 1, False, 5), (10_000_000, 256, True, 2)],
+)
+def test_what_is_followed_is_many_times_as_fast_as_a_replay(
+    buffer: int, count: int, near: bool, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where examples of a billion stand, and what stands there: 256 in a row are a batch."""
+    seeds = shuffle_kernel_seeds(SEED, None)
+    replay = ShuffleReplay(num_elements=10**9, buffer_size=buffer, seeds=seeds)
+    draw = np.random.default_rng(1)
+    wanted = np.unique(draw.integers(10**8, 9 * 10**8, count))
+    if near:
+        wanted = 9 * 10**8 + np.arange(count)
+    for ask in (ShuffleReplay.outputs_of, ShuffleReplay.inputs_at):
+        followed = min(_seconds(ask, replay, wanted) for _ in range(2))
+        found = ask(replay, wanted)
+        with monkeypatch.context() as patch:
+            patch.setattr(ShuffleReplay, "_follows", lambda _, first, *__: first < 0)
+            replayed = _seconds(ask, replay, wanted)
+            assert (ask(replay, wanted) == found).all()
+        ratio = replayed / followed
+        print(
+            f"{ask.__name__} {count} with a buffer of {buffer:,}: "
+            f"{replayed:.3f} s / {followed:.3f} s = {ratio:.0f}"
+        )
+        assert ratio >= least
+
+
+def test_the_last_element_is_known_long_before_tensorflow_hands_it_out() -> None:
+    import tensorflow as tf
+
+    size, buffer = 1_281_167, 10_000
+    dataset = tf.data.Dataset.range(size)
+    dataset = dataset.shuffle(buffer, seed=SEED, reshuffle_each_iteration=False)
+    _tensorflow(10, 10)
+    start = time.perf_counter()
+    (last,) = dataset.skip(size - 1).as_numpy_iterator()
+    tensorflow = time.perf_counter() - start
+    replay = ShuffleReplay(
+        num_elements=size, buffer_size=buffer, seeds=shuffle_kernel_seeds(SEED, None)
+    )
+    followed = min(_seconds(replay.inputs_at, [size - 1]) for _ in range(3))
+    assert replay.inputs_at([size - 1]).tolist() == [last]
+    print(f"{tensorflow:.3f} s / {followed:.4f} s = {tensorflow / followed:.0f}")
+    assert tensorflow / followed >= 15

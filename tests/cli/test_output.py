@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,21 @@ class TestStreams:
     ) -> None:
         write(["é", b"\x00"], output)
         assert capfdbinary.readouterr() == (b"\xc3\xa9\x00", b"")
+
+    def test_what_was_written_is_seen_while_more_takes_long(
+        self, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]
+    ) -> None:
+        with open(1, "w", closefd=False) as stdout:
+            monkeypatch.setattr(sys, "stdout", stdout)
+
+            def chunks() -> Iterator[str]:
+                time.sleep(2 * output._UNSEEN)
+                yield "first\n"
+                assert capfdbinary.readouterr().out == b"first\n"
+                yield "second\n"
+
+            write(chunks(), None)
+        assert capfdbinary.readouterr().out == b"second\n"
 
     def test_text_that_is_not_unicode_is_escaped(
         self, capfdbinary: pytest.CaptureFixture[bytes]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.locate import Located, Query, QueryKind, locate_in, matches_at
+from shardctl.planning.locate import Located, Locating, Query, QueryKind, locate_in, matches_at
 from shardctl.planning.order import plan_order
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed, read_settings
@@ -117,22 +119,17 @@ def test_what_cannot_be_located_is_refused(kind: QueryKind, value: object, messa
         asked(order_of(), (kind, value))
 
 
-def test_a_buffer_says_how_far_it_replays() -> None:
-    assert asked(order_of(epochs=2), ("position", 8)).num_replayed == 0
-    order = order_of(epochs=2, buffer=3, buffer_seed=1)
-    assert asked(order, ("position", 0)).num_replayed == 1
-    assert asked(order, ("position", 8)).num_replayed == 9
-    assert asked(order, ("position", 8), ("position", 9), ("position", 6)).num_replayed == 10
-    assert asked(order).num_replayed == 0
-
-
-def test_a_far_position_behind_a_small_buffer_replays_little() -> None:
+def test_a_far_position_behind_a_buffer_is_found_both_ways() -> None:
     files = ShardFiles(pattern="d-\0", num_shards=100)
     split = Split(name="train", shard_lengths=(10**7,) * 100, files=(files,))
-    settings = ReadSettings(buffer=100, buffer_seed=1)
-    order = plan_order(Dataset(name="d", splits=(split,)), "train", settings).order
-    located = asked(order, ("position", 10**9 - 1), ("position", 5 * 10**8))
-    assert located.num_replayed == 2 * 20 * 100
+    # The last buffer has more examples than memory is taken for.
+    for buffer in (100, 1_000_000, 1 << 28):
+        settings = ReadSettings(buffer=buffer, buffer_seed=1)
+        order = plan_order(Dataset(name="d", splits=(split,)), "train", settings).order
+        positions = [10**9 - 1, 5 * 10**8] if buffer <= 10**6 else [3]
+        ids = [match.id for match in asked(order, *(("position", p) for p in positions)).matches]
+        found = asked(order, *(("id", name) for name in ids)).matches
+        assert [match.position for match in found] == positions
 
 
 MIXED = "sample_from_datasets([train | shuffle(3, seed=1) | repeat, test | repeat], seed=5)"
@@ -162,3 +159,45 @@ def test_an_id_of_stages_without_end_is_refused_with_a_way_out() -> None:
     with pytest.raises(UsageError, match=r"no end, .* 'repeat \| take\(10_000\)'"):
         asked(order, ("id", 3))
     assert asked(order, ("position", 10**6)).matches[0].epoch == 10**6 // 9
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"shuffle_seed": 1},
+        {"shuffle_seed": 1, "buffer": 3, "buffer_seed": 2},
+        {"buffer": 3, "buffer_seed": 2},
+        {"repeat_files": True, "shuffle_seed": 1},
+        {"batch": 4, "drop_remainder": True},
+    ],
+)
+def test_matches_come_as_they_are_found_and_are_those_of_all(settings: dict[str, Any]) -> None:
+    order = order_of(epochs=150, **settings)
+    queries = [
+        Query(kind="id", value=4),
+        Query(kind="id", value=0),
+        Query(kind="position", value=900),
+        Query(kind="tfds-id", value="d-train-00002__1"),
+    ]
+    whole = locate_in(order, queries)
+    assert len(whole.matches) in range(448, 452)
+    locating = Locating(order, queries)
+    assert list(locating.matches) == list(whole.matches)
+    assert locating.warnings == list(whole.warnings)
+    again = Locating(order, queries)
+    assert next(again.matches) == whole.matches[0]
+    assert again.widest is not None
+    measured = matches_at(order, *again.widest)
+    for name in ("position", "epoch", "step", "id", "filename"):
+        widths = {len(str(getattr(match, name))) for match in whole.matches}
+        assert max(widths) == max(len(str(getattr(match, name))) for match in measured)
+
+
+def test_too_many_matches_are_refused_before_the_first_one() -> None:
+    order = order_of(shuffle_seed=1, epochs=10**13)
+    with pytest.raises(UsageError, match=r"1 examples in .* epochs have more than 8388608"):
+        Locating(order, [Query(kind="id", value=4)])
+    for epochs in (10**10, 10**6):
+        several = order_of(epochs=epochs)
+        with pytest.raises(UsageError, match=r"10 examples in .* epochs have more than 8388608"):
+            Locating(several, [Query(kind="id", value=number % 9) for number in range(10)])

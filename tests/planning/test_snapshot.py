@@ -24,7 +24,7 @@ def test_the_tree_is_over_the_ids_in_the_order_they_are_read() -> None:
     # Read one after the other: ids 0 to 8,999, in cells of 4,096.
     pinned = snapshot(dataset_of({"train": (4000, 5000)}), "train", ReadSettings(cycle=1)).snapshot
     cells = [
-        hashed(b"cell 4 train\n" + b"".join(i.to_bytes(4, "little") for i in range(start, stop)))
+        hashed(f"runs {stop - start} train\n".encode() + start.to_bytes(8, "little"))
         for start, stop in [(0, 4096), (4096, 8192), (8192, 9000)]
     ]
     assert pinned.tree.leaves == tuple(cells)

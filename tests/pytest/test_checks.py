@@ -11,6 +11,8 @@ import pytest
 
 import shardctl
 from shardctl.cli.main import main
+from shardctl.files.snapshot.writer import snapshot_yaml
+from shardctl.planning.diff.pinned_order import PinnedOrder, redigested
 from shardctl.pytest.checks import OrderSnapshot
 from tests.tfds_datasets import build_dataset
 
@@ -90,6 +92,15 @@ def said(result: pytest.RunResult) -> str:
     return "\n".join(result.outlines)
 
 
+def in_version_1(path: Path) -> bytes:
+    """Return a snapshot file as it was written before digests of version 2."""
+    pinned = redigested(PinnedOrder(snapshot=shardctl.read_snapshot(path), label="x"), 1)
+    assert pinned is not None
+    text = "".join(snapshot_yaml(pinned.snapshot))
+    assert "format_version: 1" in text
+    return text.encode()
+
+
 def test_nothing_pinned_fails_with_the_command_that_pins_it(project: pytest.Pytester) -> None:
     write(project, ONE_TEST)
     result = run(project)
@@ -106,6 +117,10 @@ def test_a_pinned_order_passes_until_it_changes(project: pytest.Pytester) -> Non
     assert f"1 order snapshot written:\n  {SNAPSHOT}" in said(result)
     assert outcomes(run(project)) == {"passed": 1}
     before = SNAPSHOT.read_bytes()
+    SNAPSHOT.write_bytes(in_version_1(SNAPSHOT))
+    assert outcomes(run(project)) == {"passed": 1}
+    assert outcomes(run(project, "--update-orders")) == {"passed": 1}
+    assert SNAPSHOT.read_bytes() == before
 
     write(project, ONE_TEST.replace("seed=1", "seed=2"))
     result = run(project)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
@@ -56,5 +58,12 @@ def test_the_document_and_the_rows_have_the_documented_fields() -> None:
     document = locate_document(found)
     assert list(document) == ["format_version", "kind", "dataset", "matches"]
     assert document["matches"] == [dict(zip(CSV_HEADER, values, strict=True))]
-    assert list(locate_rows(found)) == [values]
+    assert [*locate_rows(found).rows()] == [values]
     assert locate_document(located(4, cycle=1))["matches"][0]["step"] is None
+
+
+def test_another_process_gets_the_rows_of_an_answer() -> None:
+    found = located(4, batch=4, cycle=1)
+    again = pickle.loads(pickle.dumps(found))
+    assert list(again.matches) == list(found.matches)
+    assert [*locate_rows(again).rows()] == [*locate_rows(found).rows()]

@@ -311,4 +311,4 @@ def test_stages_say_who_continues_them(stages: str, consumed: int, said: list[st
 
 def test_instructions_that_are_none_have_no_rows() -> None:
     plan = resume(TOY, None, {"stages": "shuffle(4, seed=1) | take(9)"}, consumed=2)
-    assert list(resume_rows(plan, None)) == []
+    assert list(resume_rows(plan, None).rows()) == []

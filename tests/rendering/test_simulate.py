@@ -18,20 +18,23 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import UsageError
-from shardctl.files.documents import to_csv
+from shardctl.files.documents import json_line, to_csv
+from shardctl.planning.locate import MATCH_FIELDS, locate
 from shardctl.planning.simulate import Simulation, simulate
+from shardctl.rendering.locate import locate_rows
 from shardctl.rendering.simulate import (
     CSV_HEADER,
     array_file,
     array_num_bytes,
     id_lines,
-    json_lines,
     simulate_document,
     simulate_json,
+    simulate_lines,
     simulate_rows,
     simulate_yaml,
     tfds_id_lines,
 )
+from tests.cases import check_cases
 from tests.rendering.simulations import simulated, text
 
 WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
@@ -40,7 +43,7 @@ WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
     "csv": lambda simulation: to_csv(CSV_HEADER, simulate_rows(simulation)),
     "ids": id_lines,
     "tfds-ids": tfds_id_lines,
-    "jsonl": json_lines,
+    "jsonl": simulate_lines,
     "npy": array_file,
 }
 
@@ -114,6 +117,90 @@ def test_lines_rows_and_records_say_the_same() -> None:
         assert [record["step"] for record in records] == [
             i // 4 for i in range(3, 3 + len(records))
         ]
+
+
+# Names that every format quotes or escapes in its own way, and runners of CI act on.
+_NAMES = ["d-\0", 'a,"\0', "ä\0", "##[x]\0", "::\0", "=\0;-1", "\udcff\0", "a \0", "\0%d\0"]
+_SPECS = ["train", "tä", "train+tä", "all", "train[1:]"]
+
+
+def _one_by_one(simulation: Simulation) -> list[tuple[Any, ...]]:
+    """Return the rows as they are found one example after the other."""
+    order, rows = simulation.order, []
+    codes = simulation.ids().tolist()
+    for position, code in enumerate(codes, simulation.skip):
+        (name,) = order.codes.ids(np.array([code]))
+        (index,) = order.codes.places(np.array([code]))[0].tolist()
+        split = order.dataset.splits[index]
+        example_id = name if isinstance(name, int) else int(name.rpartition(":")[2])
+        shard = split.shard_of(example_id)
+        filename, within = split.filename(shard), example_id - split.offsets[shard]
+        here = np.array([position])
+        step = int(order.steps_of(here)[0][0]) if order.has_steps else None
+        tfds_id = f"{filename}__{within}"
+        rows.append((position, int(order.epoch_of(here)[0]), step, name, tfds_id, filename, within))
+    return rows
+
+
+def _yaml_ids(simulation: Simulation) -> str:
+    """Return the list of ids as JSON, with a line break before every 16th of those made at once."""
+    several = map(simulation.order.codes.ids, simulation.chunks())
+    lines = [json_line(ids[i : i + 16])[1:-1] for ids in several for i in range(0, len(ids), 16)]
+    return "ids: [" + ",\n  ".join(lines) + "]\n"
+
+
+def test_every_format_is_what_its_own_writer_makes_of_each_row() -> None:
+    def check(case: tuple[list[str], tuple[int, ...], str, dict[str, int], int]) -> None:
+        names, lengths, spec, settings, skip = case
+        splits = []
+        for split, name in zip(("train", "tä", "x"), names, strict=True):
+            files = ShardFiles(pattern=name, num_shards=len(lengths))
+            splits.append(Split(name=split, shard_lengths=lengths, files=(files,)))
+        dataset = Dataset(name="d", splits=tuple(splits))
+        if "buffer" in settings:
+            settings = {**settings, "buffer_seed": 1}
+        try:
+            simulation = simulate(dataset, spec, settings, skip=skip, take=None)
+        except UsageError:
+            return
+        rows = _one_by_one(simulation)
+        records = [json_line(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows]
+        expected = {
+            "jsonl": "".join(f"{record}\n" for record in records),
+            "csv": "".join(to_csv(MATCH_FIELDS, rows)),
+            "ids": "".join(f"{row[3]}\n" for row in rows),
+            "tfds-ids": "".join(f"{row[4]}\n" for row in rows),
+        }
+        for name, lines in expected.items():
+            assert written(simulation, name) == lines.encode("utf-8", "backslashreplace"), name
+        ids = [row[3] for row in rows]
+        assert written(simulation, "json").decode().endswith(f'\n  "ids": {json_line(ids)}\n}}\n')
+        assert written(simulation, "yaml").decode().endswith(_yaml_ids(simulation))
+        if rows:
+            located = locate(dataset, spec, settings, position=[row[0] for row in rows])
+            assert "".join(to_csv(MATCH_FIELDS, locate_rows(located))) == expected["csv"]
+            assert list(located.matches.records) == [
+                dict(zip(MATCH_FIELDS, row, strict=True)) for row in rows
+            ]
+
+    settings = st.fixed_dictionaries(
+        {}, optional={name: st.integers(1, 3) for name in ("batch", "cycle", "buffer", "epochs")}
+    )
+    lengths = st.lists(st.sampled_from([0, 1, 2, 12]), min_size=1, max_size=4).map(tuple)
+    names = st.lists(st.sampled_from(_NAMES), min_size=3, max_size=3)
+    skip = st.sampled_from([0, 0, 1, 9])
+    cases = st.tuples(names, lengths, st.sampled_from(_SPECS), settings, skip)
+    check_cases(cases, check, 100)
+
+
+def test_huge_ids_have_all_their_digits() -> None:
+    files = ShardFiles(pattern="d-\0", num_shards=2)
+    split = Split(name="train", shard_lengths=(2**62, 2**62 - 9), files=(files,))
+    simulation = simulate(Dataset(name="d", splits=(split,)), skip=2**63 - 11)
+    assert written(simulation, "ids") == b"9223372036854775797\n9223372036854775798\n"
+    last = json.loads(written(simulation, "jsonl").splitlines()[-1])
+    assert last["id"] == last["position"] == 2**63 - 10
+    assert last["tfds_id"] == f"d-00001__{2**62 - 10}"
 
 
 def test_an_npy_file_is_what_numpy_saves() -> None:

@@ -29,7 +29,7 @@ FORMATS = Formats(
         "csv": as_csv("rendering.simulate:simulate_rows"),
         "ids": as_text("rendering.simulate:id_lines"),
         "tfds-ids": as_text("rendering.simulate:tfds_id_lines"),
-        "jsonl": as_text("rendering.simulate:json_lines"),
+        "jsonl": as_text("rendering.simulate:simulate_lines"),
         "npy": as_text("rendering.simulate:array_file"),
         "python": as_code("rendering.python.pipeline:simulate_python"),
         **picture_formats(),
@@ -93,4 +93,6 @@ def simulate(
 
 def _num_examples(chunk: Chunk) -> int:
     """Return about how many examples are in a chunk: 8 bytes or a line each."""
-    return chunk.count("\n") if isinstance(chunk, str) else len(chunk) // 8
+    if isinstance(chunk, memoryview):
+        return len(chunk) // 8
+    return chunk.count("\n") if isinstance(chunk, str) else chunk.count(b"\n")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions
     from shardctl.core.snapshot.snapshot import Snapshot
     from shardctl.planning.diff.diff import Diff
+    from shardctl.planning.order import PlannedOrder
     from shardctl.readers.reference import ChosenDataset
     from shardctl.rendering.diff.diff import Hints
 
@@ -37,6 +38,7 @@ class Beside:
     path: str
     pinned: Snapshot
     current: Snapshot
+    live: PlannedOrder
     diff: Diff
     hints: Hints
     warnings: tuple[str, ...]
@@ -44,16 +46,23 @@ class Beside:
     def update(self) -> None:
         """Write the order of today to the file, which is left alone where it says that already.
 
+        An older file that says it in digests of another version is written anew.
+
         Raises:
             UsageError: the file cannot be written; what it held is still there.
         """
+        from shardctl.core.snapshot.hash_tree import NEWEST
         from shardctl.files.comparable_file import is_json
         from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
+        from shardctl.planning.snapshot import tree_in
 
-        if self.current == self.pinned:
+        if self.current == self.pinned and self.pinned.tree.version == NEWEST:
             return
         render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
-        write(render(self.current), self.path)
+        current = self.current
+        if current.tree.version != NEWEST:  # as an older file has it
+            current = replace(current, tree=tree_in(NEWEST, self.live))
+        write(render(current), self.path)
         say(f"{self.path} now holds the current order")
 
 
@@ -87,14 +96,15 @@ class Today:
         from shardctl.planning.diff.diff import diff
         from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
         from shardctl.planning.pinned.pinned_sources import spec_as_pinned
-        from shardctl.planning.snapshot import snapshot
+        from shardctl.planning.snapshot import snapshot_in
 
         chosen = self._dataset(pinned, path)
         fallback = settings_to_fall_back_on(pinned, chosen.dataset)
         resolved = self._reading.resolved(self._project, fallback)
         kept = spec_as_pinned(pinned, resolved.settings)
         spec = kept if self._spec is None else self._spec
-        current = snapshot(chosen.dataset, spec, resolved.settings)
+        version = pinned.tree.version
+        current = snapshot_in(chosen.dataset, spec, resolved.settings, version=version)
         refs = pinned.refs if chosen.by == "fallback" else refs_to_keep(chosen, path)
         stated = {SETTING_BY_FIELD[f].name for f, by in resolved.sources.items() if by == "file"}
         if chosen.by == "file":
@@ -103,6 +113,7 @@ class Today:
             path=path,
             pinned=pinned,
             current=replace(current.snapshot, refs=refs),
+            live=current.live,
             diff=diff(
                 PinnedOrder(snapshot=pinned, label=label_of(path)),
                 PinnedOrder(snapshot=current.snapshot, label="today", live=current.live),

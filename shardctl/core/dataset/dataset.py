@@ -65,11 +65,12 @@ class Split:
 
     def __post_init__(self) -> None:
         keep_fields(self)
-        if self.shard_lengths and min(self.shard_lengths) < 0:
-            raise DatasetError(
-                f"split {quoted(self.name)}: shard length {min(self.shard_lengths)} is negative"
-            )
-        if (num_examples := sum(self.shard_lengths)) > INT64_MAX:
+        if "\0" in self.name:
+            raise DatasetError(f"split {quoted(self.name)}: a NUL character, which no name holds")
+        least, num_examples = _least_and_sum(self.shard_lengths)
+        if least < 0:
+            raise DatasetError(f"split {quoted(self.name)}: shard length {least} is negative")
+        if num_examples > INT64_MAX:
             raise DatasetError(
                 f"split {quoted(self.name)} has {num_examples} examples; "
                 f"an int64 holds at most {INT64_MAX}"
@@ -256,6 +257,12 @@ class Split:
             counted(self.num_examples, "example"),
             counted(self.num_shards, "shard"),
         )
+
+
+def _least_and_sum(lengths: Sequence[int]) -> tuple[int, int]:
+    if isinstance(lengths, PackedInts):
+        return (lengths.least() if lengths else 0), lengths.total()
+    return min(lengths, default=0), sum(lengths)
 
 
 def filenames_at(split: Split, shards: Sequence[int]) -> list[str]:

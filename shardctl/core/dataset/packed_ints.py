@@ -71,6 +71,22 @@ class PackedInts(Sequence[int]):
         packed._packed = sums
         return packed
 
+    def total(self) -> int:
+        """Return the sum, however large it is.
+
+        >>> PackedInts([2**62, 2**62]).total() == 2**63, PackedInts([]).total()
+        (True, 0)
+        """
+        if len(self) >= _FEW:
+            values = self.int64s()
+            if max(-int(values.min()), int(values.max())) < (1 << 62) // len(self):
+                return int(values.sum())
+        return sum(self._packed)
+
+    def least(self) -> int:
+        """Return the least number; there must be one."""
+        return int(self.int64s().min()) if len(self) >= _FEW else min(self._packed)
+
     def little_endian(self) -> memoryview:
         """Return the numbers as 8 bytes each, the least significant first on every machine."""
         packed = self._packed

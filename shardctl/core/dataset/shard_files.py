@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import MIN_SHARD_DIGITS, TEMPLATE_VARIABLES
 from shardctl.errors import DatasetError
 
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
+
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _INDEX = "\0"  # stands for the shard index; refused in every name
+_PIECE = 1 << 16  # names worked on at once
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux, macOS and Windows
 MAX_PATH_BYTES = 4095  # PATH_MAX of Linux, without the NUL at the end
 
@@ -85,8 +90,13 @@ class ShardFiles(Sequence[str]):
         >>> ShardFiles(pattern="a-\0-of-00002", num_shards=2).template
         'a-{SHARD_INDEX}-of-{NUM_SHARDS}'
         """
-        total = f"{self.num_shards:0{self._digits}d}"
+        total = f"{self.num_shards:0{self.num_digits}d}"
         return self.pattern.replace(total, "{NUM_SHARDS}").replace(_INDEX, "{SHARD_INDEX}")
+
+    @property
+    def num_digits(self) -> int:
+        """How many digits the index has in every name, zeros before it included."""
+        return max(MIN_SHARD_DIGITS, len(str(self.num_shards)))
 
     def __len__(self) -> int:
         return self.num_shards
@@ -119,9 +129,9 @@ class ShardFiles(Sequence[str]):
         """
         if self.names is not None or self.pattern.count(_INDEX) != 1:
             return [self._name(index) for index in indices]
-        # One format call over all the indices; no name has a newline in it.
-        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self._digits}d") + "\n"
-        return (line * len(indices) % tuple(indices)).split("\n")[:-1]
+        # One format call over all the indices; no name has a NUL in it.
+        line = self.pattern.replace("%", "%%").replace(_INDEX, f"%0{self.num_digits}d") + "\0"
+        return (line * len(indices) % tuple(indices)).split("\0")[:-1]
 
     def index_of(self, path: str) -> int | None:
         """Return the index of the shard with this path, None where there is none.
@@ -133,19 +143,49 @@ class ShardFiles(Sequence[str]):
             return self.names.index(path) if path in self.names else None
         head = self.pattern.partition(_INDEX)[0]
         # The index is as wide in every name, so that it can be cut out and the name compared.
-        digits = path[len(head) : len(head) + self._digits]
+        digits = path[len(head) : len(head) + self.num_digits]
         if not (digits.isascii() and digits.isdigit() and int(digits) < self.num_shards):
             return None
         return int(digits) if self._name(int(digits)) == path else None
 
+    def indices_of(self, names: Sequence[str]) -> Int64s | None:
+        """Return the indices, int64[n], of the shards with these base names, -1 for no such name.
+
+        It is None where the pattern does not tell the index by one stretch of ASCII digits: then
+        each is to be looked up.
+
+        >>> ShardFiles(pattern="a/d-\\0", num_shards=3).indices_of(["d-00002", "b", "d-00000"])
+        array([ 2, -1,  0])
+        """
+        head, mark, tail = self.pattern.rpartition("/")[2].partition(_INDEX)
+        if self.names is not None or not mark or _INDEX in tail or not (head + tail).isascii():
+            return None
+        import numpy as np
+
+        shape = np.frombuffer((head + "0" * self.num_digits + tail).encode(), np.uint8)
+        number = slice(len(head), len(shape) - len(tail))
+        powers = 10 ** np.arange(self.num_digits)[::-1]
+        found = np.full(len(names), -1, np.int64)
+        for start in range(0, len(names), _PIECE):
+            piece = names[start : start + _PIECE]
+            text = "".join(piece)
+            at: Int64s | slice = slice(start, start + len(piece))
+            if not text.isascii() or set(map(len, piece)) != {len(shape)}:
+                fits = [len(name) == len(shape) and name.isascii() for name in piece]
+                text = "".join(itertools.compress(piece, fits))
+                at = start + np.flatnonzero(fits)
+            rows = np.frombuffer(text.encode(), np.uint8).reshape(-1, len(shape))
+            digits = rows[:, number] - np.uint8(ord("0"))
+            alike = (np.delete(rows, number, axis=1) == np.delete(shape, number)).all(axis=1)
+            alike &= (digits <= 9).all(axis=1)
+            index = digits @ powers
+            found[at] = np.where(alike & (index < self.num_shards), index, -1)
+        return found
+
     def _name(self, index: int) -> str:
         if self.names is not None:
             return self.names[index]
-        return self.pattern.replace(_INDEX, f"{index:0{self._digits}d}")
-
-    @property
-    def _digits(self) -> int:
-        return max(MIN_SHARD_DIGITS, len(str(self.num_shards)))
+        return self.pattern.replace(_INDEX, f"{index:0{self.num_digits}d}")
 
 
 def _format_template(template: str, values: dict[str, str]) -> str:

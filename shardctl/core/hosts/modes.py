@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 if TYPE_CHECKING:  # help texts list the modes, and numpy is not loaded for that
     from shardctl.core.arrays import Int64s
     from shardctl.core.hosts.host import Host
-    from shardctl.core.hosts.host_reads import HostReads
-    from shardctl.core.instructions.reads import Reads
+    from shardctl.core.hosts.host_reads import HostReads, SharedReads
     from shardctl.core.instructions.split_range import SplitRange
 
 HostBy = Literal["even", "files", "examples"]
@@ -67,13 +66,13 @@ class HostMode(ABC):
         """
         return [sum(piece.num_examples for piece in ranges)]
 
-    def num_examples(self, reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> Int64s:
+    def num_examples(self, shared: SharedReads, num_hosts: int) -> Int64s:
         """Return how many examples each host gets, int64[num_hosts]."""
-        return self.host_reads(reads, ranges, num_hosts).num_examples
+        return self.host_reads(shared, num_hosts).num_examples
 
     @abstractmethod
-    def host_reads(self, reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
-        """Return what each host reads of the ranges, of which `reads` are the file instructions."""
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
+        """Return what each host reads of what they share."""
 
 
 class Even(HostMode):
@@ -101,11 +100,9 @@ class Even(HostMode):
         """Return the sizes of the ranges, each of which is split by itself."""
         return [piece.num_examples for piece in ranges]
 
-    def host_reads(self, reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
         """Cut the file instructions where one host's part ends and the next begins."""
-        from shardctl.core.hosts.host_reads import reads_of_even_splits
-
-        return reads_of_even_splits(reads, ranges, num_hosts)
+        return shared.evenly(num_hosts)
 
 
 class Files(HostMode):
@@ -137,17 +134,15 @@ class Files(HostMode):
             f"for {num_hosts:,}"
         )
 
-    def num_examples(self, reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> Int64s:
+    def num_examples(self, shared: SharedReads, num_hosts: int) -> Int64s:
         """Add up the files of each host, without the figures that `host_reads` has besides."""
-        from shardctl.core.hosts.host_reads import num_examples_by_files
+        from shardctl.core.hosts.host_reads import sums_in_turn
 
-        return num_examples_by_files(reads.take, num_hosts)
+        return sums_in_turn(shared.reads.take, num_hosts)
 
-    def host_reads(self, reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
         """Give the file instructions out in turn, also where TFDS refuses to."""
-        from shardctl.core.hosts.host_reads import reads_by_files
-
-        return reads_by_files(reads, num_hosts)
+        return shared.by_files(num_hosts)
 
 
 class Examples(HostMode):
@@ -164,11 +159,9 @@ class Examples(HostMode):
         """Return the number of hosts and the index of this one."""
         return (1, 0) if host is None else (host.count, host.index)
 
-    def host_reads(self, reads: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
         """Let every host read all."""
-        from shardctl.core.hosts.host_reads import reads_of_all
-
-        return reads_of_all(reads, num_hosts)
+        return shared.by_all(num_hosts)
 
 
 # In the order in which they are listed; of two that serve as well the first is recommended.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import overload
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, run_of
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,6 +23,13 @@ class NamedFiles:
     names: Sequence[str]
     lengths: Int64s
     shards: Int64s | None = None
+
+    def names_at(self, places: Int64s) -> list[str]:
+        """Return the names at places in any order; those of places one by one are quick."""
+        run = run_of(places)
+        if run is None:
+            return [self.names[place] for place in places.tolist()]
+        return list(self.names[run])
 
 
 class JoinedNames(Sequence[str]):
@@ -51,12 +58,25 @@ class JoinedNames(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         places = range(len(self))[index]
-        return self._name(places) if isinstance(places, int) else [*map(self._name, places)]
+        if isinstance(places, int):
+            return self._name(places)
+        if places.step != 1 or not places:
+            return [*map(self._name, places)]
+        first, last = (bisect_right(self._starts, at) - 1 for at in (places[0], places[-1]))
+        names = [name for at in range(first, last + 1) for name in self._cut_apart(at)]
+        begin = self._starts[first]
+        return names[places.start - begin : places.stop - begin]
+
+    def __iter__(self) -> Iterator[str]:
+        return chain.from_iterable(map(self._cut_apart, range(len(self._texts))))
 
     def _name(self, index: int) -> str:
         at = bisect_right(self._starts, index) - 1
+        return self._cut_apart(at)[index - self._starts[at]]
+
+    def _cut_apart(self, at: int) -> list[str]:
         which, names = self._cut
         if which != at:
             names = self._texts[at].split("\n")
             self._cut = at, names
-        return names[index - self._starts[at]]
+        return names

@@ -18,8 +18,11 @@ from shardctl.core.arrays import (
     joined_constants,
     pieces,
     run_of,
+    same_numbers,
 )
+from shardctl.core.columns import Cell, Numbers, Records, Texts
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
+from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
@@ -94,6 +97,21 @@ class Reads:
     def __repr__(self) -> str:
         return f"<{len(self)} file instructions, {self.num_examples} examples>"
 
+    def reads_alike(self, other: Reads) -> bool:
+        """Whether both have the same rows of the same dataset, whatever part they come from.
+
+        At once where the columns lie in the same memory, as those of a whole split do.
+        """
+        return self.files is other.files and all(
+            same_numbers(own, others)
+            for own, others in (
+                (self.take, other.take),
+                (self.shard, other.shard),
+                (self.split, other.split),
+                (self.skip, other.skip),
+            )
+        )
+
     @property
     def num_examples(self) -> int:
         """Number of examples that all rows read."""
@@ -152,9 +170,35 @@ class Reads:
         """Return the base names of the files of rows [start, stop)."""
         shard = self.shard[start:stop]
         if isinstance(self.files, NamedFiles):
-            names = self.files.names
-            return [names[index] for index in shard.tolist()]
+            return self.files.names_at(shard)
         return filenames_of(self.files, self.split[start:stop], shard)
+
+    def names(self) -> Texts:
+        """Return the base names of the files of all rows, as a column."""
+        if isinstance(self.files, NamedFiles):
+            return Texts(forms=self.filenames(), which=np.arange(len(self)))
+        return shard_names(self.files.splits, self.split, self.shard)
+
+    def _split_column(self) -> Cell:
+        if len(self) and is_constant(self.split):
+            return self.split_names[int(self.split[0])]
+        return Texts(forms=self.split_names, which=self.split)
+
+    def cells(self, fields: Sequence[str]) -> list[Cell]:
+        """Return fields of the rows as columns; `last_id` is the last example that is read.
+
+        >>> train = Split.even(name="train", num_examples=10, num_shards=3)
+        >>> whole = reads_of(Dataset(name="d", splits=(train,)),
+        ...                  [SplitRange(split=train, start=0, stop=10)])
+        >>> split, last = whole.cells(["split", "last_id"])
+        >>> split, last.tolist()
+        ('train', [2, 6, 9])
+        """
+        return [_CELLS[field](self) for field in fields]
+
+    def records(self, fields: Sequence[str]) -> Records:
+        """Return the rows as mappings with these fields."""
+        return Records(len(self), fields, lambda *rows: self.select(slice(*rows)).cells(fields))
 
     def select(self, rows: Int64s | slice) -> Reads:
         """Return the rows asked for, in the order asked for."""
@@ -258,6 +302,18 @@ class Reads:
         return found
 
 
+_CELLS: dict[str, Callable[[Reads], Cell]] = {
+    "filename": Reads.names,
+    "split": Reads._split_column,
+    "skip": lambda reads: Numbers(values=reads.skip),
+    "take": lambda reads: Numbers(values=reads.take),
+    "examples_in_shard": lambda reads: Numbers(values=reads.examples_in_shard),
+    "first_id": lambda reads: Numbers(values=reads.first),
+    "shard_index": lambda reads: None if (of := reads.shard_index) is None else Numbers(values=of),
+    "last_id": lambda reads: Numbers(values=reads.first + (reads.take - 1)),
+}
+
+
 def reads_of(dataset: Dataset, ranges: Sequence[SplitRange]) -> Reads:
     """Return the file instructions that read the ranges, in order; empty shards get no row."""
     index_of = {split.name: index for index, split in enumerate(dataset.splits)}
@@ -295,13 +351,7 @@ def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
         if run is not None:
             return named.filenames_between(run.start, run.stop)
         return filenames_at(named, shard.tolist())
-    names = [""] * len(split)
-    for index in distinct(split).tolist():
-        here = np.flatnonzero(split == index)
-        own = filenames_at(splits[index], shard[here].tolist())
-        for row, name in zip(here.tolist(), own, strict=True):
-            names[row] = name
-    return names
+    return shard_names(splits, split, shard).tolist()
 
 
 def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) -> Reads:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from heapq import heapreplace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s, exact_sum, is_ascending, last_not_above, pieces
+from shardctl.core.interleave.openings import opening_keys
 from shardctl.core.interleave.rounds import Rounds
 from shardctl.errors import UsageError
 
@@ -138,7 +138,10 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     cycle_length = max(1, min(cycle_length, num_shards))
     block_length = min(block_length, int(lengths.max(initial=0)) + 1)
 
-    opening = _opening_keys(lengths, cycle_length, block_length)
+    if cycle_length == num_shards:
+        opening = np.arange(num_shards)
+    else:  # each further shard opens in the slot that comes free first
+        opening, _ = opening_keys(lengths, block_length, list(range(cycle_length)))
     opening.setflags(write=False)
     rounds = Rounds.until(_stops(lengths, opening, cycle_length, block_length))
     # What needs the most room on the way comes first.
@@ -155,33 +158,6 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
         last_visit=last_visit,
         position_after=position_after,
     )
-
-
-def _opening_keys(lengths: Int64s, cycle_length: int, block_length: int) -> Int64s:
-    """Return round * cycle_length + slot of each shard's first visit; int64[n], increasing.
-
-    Each further shard opens in the slot that comes free first, so a heap of the slots' next free
-    keys gives the keys in order. No slot has stopped before the last opening, so keys up to there
-    are ordinals and fit 63 bits; the pushed ones may not, and are Python integers.
-    """
-    num_shards = len(lengths)
-    if cycle_length == num_shards:
-        return np.arange(num_shards)
-    keys = np.zeros(num_shards, np.int64)
-    if cycle_length == 1:
-        np.cumsum(lengths[:-1] // block_length + 1, out=keys[1:])
-        return keys
-    fewest, most = int(lengths.min()) // block_length + 1, int(lengths.max()) // block_length + 1
-    if fewest == most:  # the slots come free in turn, as those of most datasets do
-        for piece in pieces(num_shards):
-            turns, slots = np.divmod(np.arange(piece.start, piece.stop), cycle_length)
-            keys[piece] = turns * (most * cycle_length) + slots
-        return keys
-    free = list(range(cycle_length))
-    for piece in pieces(num_shards):
-        visits = (lengths[piece] // block_length + 1).tolist()
-        keys[piece] = [heapreplace(free, free[0] + count * cycle_length) for count in visits]
-    return keys
 
 
 def _stops(lengths: Int64s, opening: Int64s, cycle_length: int, block_length: int) -> Int64s:

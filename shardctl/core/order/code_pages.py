@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_reading import Reading
 
 _BITS = 16
 _SIZE = 1 << _BITS  # codes of a page
@@ -21,12 +21,13 @@ class CodePages:
 
     >>> from shardctl.core.interleave.interleave import Interleave
     >>> interleave = Interleave([3, 3], cycle_length=2, block_length=1)
+    >>> from shardctl.core.order.epoch_reading import EpochReading
     >>> reading = EpochReading(interleave=interleave, row_codes=np.array([0, 10]))
     >>> CodePages(reading).codes_at(np.array([5, 0, 2])).tolist()
     [12, 0, 1]
     """
 
-    def __init__(self, reading: EpochReading) -> None:
+    def __init__(self, reading: Reading) -> None:
         self.reading = reading
         num_pages = -(-reading.num_examples // _SIZE)
         self._place = np.full(num_pages, -1, np.int64)

@@ -4,9 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.shuffle.passes import Loop, file_shuffle_passes, user_shuffle_passes
-from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
+from shardctl.core.shuffle.passes import (
+    Loop,
+    ShufflePasses,
+    file_shuffle_passes,
+    user_shuffle_passes,
+)
+from shardctl.core.shuffle.seeds import (
+    KernelSeeds,
+    iterator_seeds,
+    seeds_of_iterators,
+    shuffle_kernel_seeds,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,19 +44,36 @@ class EpochSeeds:
             UnpredictableOrderError: Keras, a later pass and a repeat, where threads race.
         """
         settings = self.settings
-        passes = file_shuffle_passes(
+        return iterator_seeds(
+            settings.shuffle_seed,
+            settings.global_seed,
+            settings.reshuffle,
+            self._passes_of_files.iterator_index(settings.pass_index, epoch),
+        )
+
+    def of_files_in(self, epochs: range) -> NDArray[np.uint64]:
+        """Return the seeds of the file shuffle in epochs that follow each other, uint64[n, 2].
+
+        Raises:
+            UnpredictableOrderError: as for one.
+        """
+        settings = self.settings
+        kernel = shuffle_kernel_seeds(settings.shuffle_seed, settings.global_seed)
+        if settings.reshuffle is False:
+            return np.full((len(epochs), 2), (kernel.seed, kernel.seed2), np.uint64)
+        first = self._passes_of_files.iterator_index(settings.pass_index, epochs.start)
+        return seeds_of_iterators(kernel, range(first, first + len(epochs)))
+
+    @property
+    def _passes_of_files(self) -> ShufflePasses:
+        settings = self.settings
+        return file_shuffle_passes(
             num_epochs=settings.epochs,
             loop=self._loop,
             under_user_shuffle=settings.buffer is not None,
             repeat_filenames=settings.repeat_files,
             reshuffle=settings.reshuffle,
             partial_last_batch=self.partial_last_batch,
-        )
-        return iterator_seeds(
-            settings.shuffle_seed,
-            settings.global_seed,
-            settings.reshuffle,
-            passes.iterator_index(settings.pass_index, epoch),
         )
 
     def of_buffer(self, epoch: int) -> KernelSeeds:

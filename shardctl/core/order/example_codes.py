@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct, last_not_above
+from shardctl.core.columns import HOLE, Numbers, Texts
 from shardctl.core.dataset.dataset import Dataset, shard_named
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.tfds_names import TfdsNames
@@ -56,6 +57,10 @@ class ExampleCodes:
         """Whether ids need the name of their split."""
         return len(self._splits) > 1
 
+    def names_alike(self, other: ExampleCodes) -> bool:
+        """Whether an example has the same code in both."""
+        return self.dataset is other.dataset and np.array_equal(self.bases, other.bases)
+
     def first_codes(self, reads: Reads) -> Int64s:
         """Return the code of the first example that each row reads, int64[n]."""
         bases = self.bases[distinct(reads.split)]
@@ -69,12 +74,16 @@ class ExampleCodes:
 
     def names(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return ids as text."""
-        array = np.asarray(codes, np.int64)
+        ids = self.id_column(np.asarray(codes, np.int64))
+        return ids.texts() if isinstance(ids, Numbers) else ids.tolist()
+
+    def id_column(self, codes: Int64s) -> Numbers | Texts:
+        """Return ids as `ids` does, as a column."""
         if not self.several_splits:
-            return list(map(str, array.tolist()))
-        split, example_id = self._split_ids(array)
-        names = [split.name for split in self.dataset.splits]
-        return [f"{names[s]}:{i}" for s, i in zip(split.tolist(), example_id.tolist(), strict=True)]
+            return Numbers(values=codes)
+        split, example_id = self._split_ids(codes)
+        forms = [f"{split.name}:{HOLE}" for split in self.dataset.splits]
+        return Texts(forms=forms, which=split, holes=(Numbers(values=example_id),))
 
     def split_ids(self, codes: Int64s) -> Int64s:
         """Return the ids counted from the start of the split of each, int64[q]."""
@@ -94,21 +103,12 @@ class ExampleCodes:
 
     def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
-        splits, shards, indices = self.places(np.asarray(codes, np.int64))
-        names = [""] * len(splits)
-        for index in distinct(splits).tolist():
-            here = np.flatnonzero(splits == index)
-            # Each file is named once; most have many of the examples.
-            used = distinct(shards[here])
-            called = self._tfds_names.of_shards(self.dataset.splits[index], used.tolist())
-            places = np.searchsorted(used, shards[here])
-            if len(here) == len(names):
-                names = [called[place] for place in places.tolist()]
-                break
-            for row, place in zip(here.tolist(), places.tolist(), strict=True):
-                names[row] = called[place]
-        pairs = zip(names, indices.tolist(), strict=True)
-        return [f"{name}{TFDS_ID_SEPARATOR}{index}" for name, index in pairs]
+        return self.tfds_id_column(*self.places(np.asarray(codes, np.int64))).tolist()
+
+    def tfds_id_column(self, split: Int64s, shard: Int64s, index: Int64s) -> Texts:
+        """Return `tfds_ids` of examples at these places, see `places`, as a column."""
+        files = self._tfds_names.texts(self.dataset.splits, split, shard)
+        return files.followed_by(f"{TFDS_ID_SEPARATOR}{HOLE}", Numbers(values=index))
 
     def parse(self, text: str) -> int:
         """Return the code of an id written `id` or `split:id`; `_` may group digits, as in a spec.

@@ -38,6 +38,8 @@ class LoaderOrder(Order):
         UsageError: the loader refuses these settings, or its rule does not know them.
     """
 
+    finds_in_pieces = False
+
     def __init__(
         self,
         dataset: Dataset,
@@ -199,6 +201,12 @@ class LoaderOrder(Order):
         query = query[which]
         order = np.lexsort((positions, query))
         return query[order], positions[order]
+
+    def positions_in_pieces(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Return an iterator over the answer of `positions_of`, which is one piece."""
+        return iter([self.positions_of(codes, over=over)])
 
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:

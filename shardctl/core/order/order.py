@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import numpy as np
 
@@ -12,23 +14,31 @@ from shardctl.core.arrays import Int64s, Int64sLike, distinct
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order.epoch_reading import EpochReading, repetitions_to_list
+from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
+from shardctl.core.order.epoch_reading import EndlessReading, EpochReading, Reading
 from shardctl.core.order.epoch_seeds import EpochSeeds
+from shardctl.core.order.epochs.readings_together import ReadingsTogether
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.shuffle.permutations import shuffled_in_turn
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
-CHUNK_SIZE = 1 << 20
+CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 _NONE = np.empty(0, np.int64)
+_FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
+_STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
+_AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
+_LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 _STEPS = 1 << 40  # of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 
@@ -65,6 +75,7 @@ class Order:
     """
 
     sources: tuple[str, ...] = ()  # what several readers of a mixture are called
+    finds_in_pieces = True  # whether `positions_in_pieces` has more than one
 
     @checked
     def __init__(
@@ -78,13 +89,15 @@ class Order:
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        self._readings: dict[tuple[int, int | None], EpochReading] = {}
+        self._readings: dict[int, EpochReading] = {}
         total = self.epoch_size * settings.epochs
-        if total > INT64_MAX:
+        # Where files repeat, a host's examples are looked up among those of all.
+        every = self._stride_and_phase[0] if settings.repeat_files else 1
+        if total * every > INT64_MAX:
             raise UsageError(
                 phrase(
                     "{epochs=} of {} examples: positions go up to {}",
-                    self.epoch_size,
+                    self.epoch_size * every,
                     INT64_MAX,
                     epochs=settings.epochs,
                 )
@@ -154,16 +167,35 @@ class Order:
     @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        if not 0 <= start <= stop <= self.num_examples:
-            raise UsageError(
-                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
-            )
-        if start == stop:
-            return
-        size = self.stream_size
-        for epoch in range(start // size, -(-stop // size)):
-            first = epoch * size
-            yield from self._stream_chunks(epoch, max(start - first, 0), min(stop - first, size))
+        for epoch, begin, end in self._streams(start, stop):
+            yield from self._stream_chunks(epoch, begin, end)
+
+    @checked
+    def runs(self, start: int, stop: int) -> Iterator[Runs]:
+        """Yield (first code, length) of the runs of consecutive codes at [start, stop), in pieces.
+
+        Each column is int64[r]. A run is as long as can be, over borders of blocks, files and
+        epochs, so that runs are the same for whatever hands out the same codes. Where no buffer
+        mixes the blocks, the cost is that of blocks and not of examples.
+
+        >>> from shardctl.core.dataset.dataset import Split
+        >>> train = Split.even(name="train", num_examples=8, num_shards=2)
+        >>> order = Order(Dataset(name="d", splits=(train,)),
+        ...               [SplitRange(split=train, start=0, stop=8)],
+        ...               ReadSettings(cycle=2, block=3))
+        >>> [[column.tolist() for column in piece] for piece in order.runs(1, 8)]
+        [[[1, 4, 3], [2, 3, 1]], [[7], [1]]]
+        """
+        return joined_runs(self.visits(start, stop))
+
+    @checked
+    def visits(self, start: int, stop: int) -> Iterator[Runs]:
+        """Yield runs as `runs` does, but cut as blocks and files are: the next may count on."""
+        if self.has_blocks:
+            for epoch, begin, end in self._streams(start, stop):
+                yield from self.reading(epoch, stop=end).runs(begin, end)
+        else:
+            yield from map(runs_in, self.chunks(start, stop))
 
     @checked
     def codes_at(self, positions: Int64sLike) -> Int64s:
@@ -192,34 +224,95 @@ class Order:
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
-        if self._num_streams * len(rows) > MAX_POSITIONS:
-            raise UsageError(
-                phrase(
-                    "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-                    len(rows),
-                    self._num_streams,
-                    MAX_POSITIONS,
-                )
-            )
-        found_query, found_position = [_NONE], [_NONE]
-        if self._epochs_are_alike:
-            # One stream answers for all: every position comes again a stream's length later.
-            which, position = self._positions_in_stream(0, rows, offsets)
-            starts = np.arange(self._num_streams) * self.stream_size
-            found_query.append(np.repeat(query[which], self._num_streams))
-            found_position.append((position[:, None] + starts).ravel())
-        else:
-            for epoch in over(range(self._num_streams)):
-                which, position = self._positions_in_stream(epoch, rows, offsets)
-                found_query.append(query[which])
-                found_position.append(position + epoch * self.stream_size)
-        which, position = np.concatenate(found_query), np.concatenate(found_position)
-        # A last batch that is dropped is in the reading, but not in the order.
-        kept = np.flatnonzero(position < self.num_examples)
-        which, position = which[kept], position[kept]
+        check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
+        found = [(_NONE, _NONE), *self.positions_in_pieces(codes, over=over)]
+        which, position = (np.concatenate(column) for column in zip(*found, strict=True))
         order = np.lexsort((position, which))
         return which[order], position[order]
+
+    @checked
+    def positions_in_pieces(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
+
+        Every position of a piece is below those of the next one.
+        """
+        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+        if not len(rows):
+            return iter(())
+        # What takes too long is refused here, before the first answer.
+        pieces = self._positions_in_pieces(rows, offsets, iter(over(range(self.settings.epochs))))
+        return self._kept(query, pieces)
+
+    @property
+    def epochs_per_second(self) -> int:
+        """About how many epochs are searched for an example in a second."""
+        if self._epochs_are_alike and not self.settings.repeat_files:
+            return 1_000_000
+        return max(1, 10_000_000 // (len(self.reads) + 2 * (self.num_buffered or 0) + 100))
+
+    def _kept(
+        self, query: Int64s, pieces: Iterable[tuple[Int64s, Int64s]]
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        for which, position in pieces:
+            # A last batch that is dropped is in the reading, but not in the order.
+            kept = np.flatnonzero(position < self.num_examples)
+            yield query[which[kept]], position[kept]
+
+    def _positions_in_pieces(
+        self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        size = self.stream_size
+        if self.settings.repeat_files and self.num_buffered is None:
+            endless = self.reading(0)
+            assert isinstance(endless, EndlessReading)
+            done = 0
+            for which, position in endless.positions_in_windows(rows, offsets):
+                yield which, position
+                passed = int(position.max(initial=0)) // self.epoch_size
+                done += len(list(islice(epochs, max(0, passed - done))))
+        elif self._epochs_are_alike:
+            # One stream answers for all: every position comes again a stream's length later.
+            which, position = self._positions_in_stream(0, rows, offsets)
+            at_once = max(1, _AT_ONCE // max(1, len(position)))
+            for start in range(0, self._num_streams, at_once):
+                starts = np.arange(start, min(start + at_once, self._num_streams)) * size
+                yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
+        elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
+            at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
+            for piece in _pieces_of(epochs, _FIRST, at_once):
+                which, epoch, position = together.positions(piece)
+                epoch += piece.start
+                if self.num_buffered is not None:
+                    position = self._outputs_of(epoch, position)
+                yield which, position + epoch * size
+        else:
+            for one in epochs:
+                which, position = self._positions_in_stream(one, rows, offsets)
+                yield which, position + one * size
+
+    def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
+        stride, phase = self._stride_and_phase
+        return ReadingsTogether(
+            take=self.reads.take,
+            seeds=self.seeds.of_files_in,
+            rows=rows,
+            offsets=offsets,
+            cycle_length=self._cycle,
+            block_length=self.settings.block,
+            stride=stride,
+            phase=phase,
+        )
+
+    def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
+        """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
+        outputs = np.empty_like(inputs)
+        in_order = np.argsort(epochs, kind="stable")
+        for here in np.split(in_order, np.flatnonzero(np.diff(epochs[in_order])) + 1):
+            if len(here):
+                outputs[here] = self.replay(int(epochs[here[0]])).outputs_of(inputs[here])
+        return outputs
 
     @checked
     def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
@@ -260,6 +353,15 @@ class Order:
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since no buffer mixes them."""
         return self.num_buffered is None
+
+    @property
+    def has_long_runs(self) -> bool:
+        """Whether `runs` are told at less cost than the codes."""
+        return (
+            self.has_blocks
+            and self._stride_and_phase[0] == 1
+            and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
+        )
 
     @property
     def num_epochs(self) -> int | None:
@@ -312,19 +414,32 @@ class Order:
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
 
     @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
+    def reading(self, epoch: int, *, stop: int | None = None) -> Reading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
-        With repeated files epoch 0 stands for all; the list of files, which has no end, is built
-        until `stop` examples of it are handed out, None for all of them.
+        With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
+        where `stop` examples of it are handed out at least, None for all of them.
         """
         if not self.settings.repeat_files:
-            return self._built_reading(0 if self._files_are_alike else epoch, None)
-        # Epochs are added in powers of two, so that the next stretch seldom builds anew.
-        needed = self.settings.epochs
+            return self._built_reading(0 if self._files_are_alike else epoch)
+        limit = self._num_read(stop)
+        if not self.reads.num_examples:  # nothing comes, however often
+            return replace(self._built_reading(0), limit=limit)
+        return endless_reading(self, limit, self._endless)
+
+    def _num_read(self, stop: int | None) -> int:
+        """Return how many examples a stream reads, repeated files up to output `stop` at least."""
+        needed = self.settings.epochs if self.settings.repeat_files else 1
         if stop is not None and self.epoch_size:
+            # In powers of two, so that a replay of the next stretch is seldom another one.
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        return self._built_reading(0, needed * self.epoch_size + (self.num_buffered or 0))
+        fills = self.settings.repeat_files and self.reads.num_examples
+        ahead = (self.num_buffered or 0) if fills else 0
+        return needed * self.epoch_size + ahead
+
+    @cached_property
+    def _endless(self) -> EndlessInterleave:
+        return endless_interleave(self, self._num_read(None), self._openings)
 
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
@@ -336,7 +451,7 @@ class Order:
         if self.num_buffered is None:
             raise UsageError("no shuffle buffer")
         return ShuffleReplay(
-            num_elements=self.reading(epoch, stop=stop).num_examples,
+            num_elements=self._num_read(stop),
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
         )
@@ -360,14 +475,26 @@ class Order:
             and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
         )
 
+    def _streams(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """Yield (epoch, start, stop), the positions [start, stop) as those of streams."""
+        if not 0 <= start <= stop <= self.num_examples:
+            raise UsageError(
+                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
+            )
+        if start == stop:
+            return
+        size = self.stream_size
+        for epoch in range(start // size, -(-stop // size)):
+            first = epoch * size
+            yield epoch, max(start - first, 0), min(stop - first, size)
+
     def _stream_chunks(self, epoch: int, start: int, stop: int) -> Iterator[Int64s]:
         reading = self.reading(epoch, stop=stop)
         if self.num_buffered is not None:
             yield from shuffled_codes(reading, self.replay(epoch, stop=stop), start, stop)
             return
-        size = max(1, CHUNK_SIZE // reading.stride)
-        for begin in range(start, stop, size):
-            yield reading.codes(begin, min(begin + size, stop))
+        for begin in range(start, stop, CHUNK_SIZE):
+            yield reading.codes(begin, min(begin + CHUNK_SIZE, stop))
 
     def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
         stop = int(positions.max()) + 1
@@ -390,24 +517,27 @@ class Order:
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
         self._readings.clear()
+        self.__dict__.pop("_endless", None)
         self.__dict__.pop("_first_codes", None)
 
-    def _built_reading(self, epoch: int, limit: int | None) -> EpochReading:
+    def _built_reading(self, epoch: int) -> EpochReading:
         """Return a reading, that of the latest calls if it is among them."""
-        reading = self._readings.pop((epoch, limit), None)
+        reading = self._readings.pop(epoch, None)
         if reading is None:
             # Those that are not kept go first, to make room.
             kept = 0 if len(self.reads) > _MANY_FILES else 2
             while len(self._readings) > kept:
                 del self._readings[next(iter(self._readings))]
-            reading = self._build_reading(epoch, limit)
-        self._readings[epoch, limit] = reading
+            reading = reading_of(self, self._opening(epoch))
+        self._readings[epoch] = reading
         return reading
 
-    def _build_reading(self, epoch: int, limit: int | None) -> EpochReading:
-        if limit is None:
-            return reading_of(self, self._opening(epoch))
-        return endless_reading(self, limit, self._opening)
+    def _openings(self, repetitions: range) -> Int64s:
+        """Return the rows as these repetitions open them, int64[n] each, one after the other."""
+        if not self._files_are_alike and len(repetitions) > 1:
+            return shuffled_in_turn(len(self.reads), self.seeds.of_files_in(repetitions))
+        rows = self._opening(repetitions.start)
+        return np.tile(np.arange(len(self.reads)) if rows is None else rows, len(repetitions))
 
     def _opening(self, epoch: int) -> Int64s | None:
         """Return the rows (int64[n]) in the order in which an epoch opens them, None as listed."""
@@ -441,6 +571,23 @@ class Order:
         return in_short(self, self.dataset.title, counted(self.num_examples, "example"))
 
 
+def check_answerable(order: Order, num_examples: int) -> None:
+    """Refuse to look up so many examples together, whose positions take too much memory.
+
+    Raises:
+        UsageError: they have more than `MAX_POSITIONS`.
+    """
+    if order.settings.epochs * num_examples > MAX_POSITIONS:
+        raise UsageError(
+            phrase(
+                "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
+                num_examples,
+                order.settings.epochs,
+                MAX_POSITIONS,
+            )
+        )
+
+
 @lru_cache(maxsize=2)
 def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
     """Return a shuffle of files, that of the latest orders if these shuffled alike."""
@@ -449,20 +596,41 @@ def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
     return rows
 
 
-def endless_reading(
-    order: Order, limit: int, opening: Callable[[int], Int64s | None]
-) -> EpochReading:
-    """Return the reading of repeated files up to a limit, of how each repetition opens them."""
+def _pieces_of(epochs: Iterator[int], first: int, most: int) -> Iterator[range]:
+    """Yield stretches of epochs that count on one by one, each twice as long as the one before."""
+    size = min(first, most)
+    while piece := list(islice(epochs, size)):
+        yield range(piece[0], piece[-1] + 1)
+        size = min(2 * size, most)
+
+
+def endless_interleave(
+    order: Order, limit: int, openings: Callable[[range], Int64s]
+) -> EndlessInterleave:
+    """Return the interleave of repeated files up to a limit, of how repetitions open them."""
     stride, _ = order._stride_and_phase
-    take = order.reads.take
-    count = repetitions_to_list(take, (limit + 1) * stride, cycle_length=order._cycle)
-    every = np.arange(len(order.reads))
-    openings = (opening(repetition) for repetition in range(count))
-    rows = np.concatenate([every if rows is None else rows for rows in openings])
-    return reading_of(order, rows, limit)
+    return EndlessInterleave(
+        order.reads.take,
+        openings,
+        cycle_length=order._cycle,
+        block_length=order.settings.block,
+        end=(limit + 1) * stride,
+    )
 
 
-def reading_of(order: Order, rows: Int64s | None, limit: int | None = None) -> EpochReading:
+def endless_reading(order: Order, limit: int, interleave: EndlessInterleave) -> EndlessReading:
+    """Return the reading of repeated files up to a limit."""
+    stride, phase = order._stride_and_phase
+    return EndlessReading(
+        interleave=interleave,
+        row_codes=order._first_codes,
+        stride=stride,
+        phase=phase,
+        limit=limit,
+    )
+
+
+def reading_of(order: Order, rows: Int64s | None) -> EpochReading:
     """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
     stride, phase = order._stride_and_phase
     take = order.reads.take[:] if rows is None else order.reads.take[rows]
@@ -473,5 +641,4 @@ def reading_of(order: Order, rows: Int64s | None, limit: int | None = None) -> E
         row_codes=order._first_codes,
         stride=stride,
         phase=phase,
-        limit=limit,
     )

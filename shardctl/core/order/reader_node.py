@@ -8,16 +8,17 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.iteration import readings
 from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
 from shardctl.core.order.code_pages import CodePages
-from shardctl.core.order.epoch_reading import EpochReading
-from shardctl.core.order.order import Order, endless_reading, reading_of
+from shardctl.core.order.epoch_reading import Reading
+from shardctl.core.order.order import Order, endless_interleave, endless_reading, reading_of
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.order.tickets import Tickets
-from shardctl.core.shuffle.buffer import shuffle_permutation
-from shardctl.core.shuffle.seeds import KernelSeeds, seeds_of_iterator
+from shardctl.core.shuffle.permutations import Seeds, shuffled_in_turn
+from shardctl.core.shuffle.seeds import seeds_of_iterators
 
 _ALL = 1 << 62  # positions of a reading without end
 _MANY_EXAMPLES = 1 << 22
@@ -39,6 +40,7 @@ class ReaderNode(Node):
         self.tickets = tickets
         self.iterations: list[ReaderIteration] = []
         self._pages: OrderedDict[int, CodePages] = OrderedDict()
+        self._endless: dict[tuple[int, int], EndlessInterleave] = {}
         settings = reader.settings
         self.files: SeedGenerator | None = None
         if settings.shuffles_files:
@@ -125,32 +127,37 @@ class ReaderNode(Node):
     def forget(self) -> None:
         """Give back the memory of the readings."""
         self._pages.clear()
+        self._endless.clear()
         self.reader.forget_readings()
 
-    def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
+    def reading(self, number: int, *, stop: int | None = None) -> Reading:
         """Return the reading of the files by one iterator, up to `stop` where it has no end."""
         reader, taken = self.reader, self.iterations[number].taken
+        count = len(reader.reads)
 
-        def opening(repetition: int) -> Int64s | None:
+        def openings(repetitions: range) -> Int64s:
             if taken is None:
-                return None
-            count = len(reader.reads)
-            return shuffle_permutation(count, count, _seeds(taken, repetition))
+                return np.tile(np.arange(count), len(repetitions))
+            return shuffled_in_turn(count, _seeds(taken, repetitions))
 
         if not self.is_infinite:
-            return reading_of(reader, opening(0))
+            return reading_of(reader, None if taken is None else openings(range(1)))
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
-        return endless_reading(reader, limit, opening)
+        if (number, limit) not in self._endless:
+            self._endless = {(number, limit): endless_interleave(reader, limit, openings)}
+        return endless_reading(reader, limit, self._endless[number, limit])
 
 
-def _seeds(taken: TakenSeeds, repetition: int) -> KernelSeeds:
-    """Return the seeds of a further listing of the files by one iterator."""
-    seeds, generator = taken.seeds, taken.generator
-    if not repetition or generator.is_fixed or taken.index is None or generator.kernel is None:
-        return seeds
-    return seeds_of_iterator(generator.kernel, taken.index + repetition)
+def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
+    """Return the seeds of listings of the files by one iterator, uint64[n, 2]."""
+    generator, first = taken.generator, taken.index
+    if generator.is_fixed or first is None or generator.kernel is None or repetitions == range(1):
+        seeds = taken.seeds
+        return np.full((len(repetitions), 2), (seeds.seed, seeds.seed2), np.uint64)
+    later = range(first + repetitions.start, first + repetitions.stop)
+    return seeds_of_iterators(generator.kernel, later)
 
 
 class ReaderIteration(Iteration):

@@ -72,6 +72,8 @@ class StagedOrder(Order):
         UsageError: what TensorFlow refuses as well; the text names the stage.
     """
 
+    finds_in_pieces = False
+
     def __init__(
         self,
         dataset: Dataset,
@@ -290,6 +292,12 @@ class StagedOrder(Order):
         which = query[which]
         in_order = np.lexsort((position, which))
         return which[in_order], position[in_order]
+
+    def positions_in_pieces(
+        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Return an iterator over the answer of `positions_of`, which is one piece."""
+        return iter([self.positions_of(codes, over=over)])
 
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:

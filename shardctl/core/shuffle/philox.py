@@ -59,13 +59,23 @@ def philox_samples(seed: int, seed2: int, start: int, count: int) -> NDArray[np.
         raise UsageError(f"{count} samples from {start}: a Philox stream is [0, 2**66)")
     first_block = start // SAMPLES_PER_BLOCK
     num_blocks = -(-(start + count) // SAMPLES_PER_BLOCK) - first_block
-    blocks = np.empty((num_blocks, SAMPLES_PER_BLOCK), np.uint32)
-    scratch = np.empty((6, min(num_blocks, _BLOCKS_PER_TILE)), np.uint64)
-    for tile_start in range(0, num_blocks, _BLOCKS_PER_TILE):
-        tile = blocks[tile_start : tile_start + _BLOCKS_PER_TILE]
-        _fill(tile, scratch[:, : len(tile)], seed, seed2, first_block + tile_start)
+    blocks = np.arange(num_blocks, dtype=np.uint64) + np.uint64(first_block)
     skipped = start - first_block * SAMPLES_PER_BLOCK
-    return blocks.reshape(-1)[skipped : skipped + count]
+    return philox_blocks(seed, seed2, blocks)[skipped : skipped + count]
+
+
+def philox_blocks(seed: int, seed2: int, blocks: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    """Return the samples of any blocks, shape (4 * len(blocks),), dtype uint32.
+
+    >>> philox_blocks(0, 0, np.array([7, 0], np.uint64))[4:].tolist() == [*philox_block(0, 0, 0)]
+    True
+    """
+    samples = np.empty((len(blocks), SAMPLES_PER_BLOCK), np.uint32)
+    scratch = np.empty((6, min(len(blocks), _BLOCKS_PER_TILE)), np.uint64)
+    for start in range(0, len(blocks), _BLOCKS_PER_TILE):
+        tile = samples[start : start + _BLOCKS_PER_TILE]
+        _fill(tile, scratch[:, : len(tile)], seed, seed2, blocks[start : start + len(tile)])
+    return samples.reshape(-1)
 
 
 def philox_rounds(
@@ -103,14 +113,16 @@ def philox_rounds(
 
 
 def _fill(
-    out: NDArray[np.uint32], scratch: NDArray[np.uint64], seed: int, seed2: int, first_block: int
+    out: NDArray[np.uint32],
+    scratch: NDArray[np.uint64],
+    seed: int,
+    seed2: int,
+    blocks: NDArray[np.uint64],
 ) -> None:
-    """Write len(out) blocks, shape (num_blocks, 4), with `scratch` of shape (6, num_blocks)."""
-    x0, x1, x2, x3, low, _ = scratch
-    word = np.uint64(_WORD)
-    np.add(np.arange(len(out), dtype=np.uint64), np.uint64(first_block), out=low)
-    np.bitwise_and(low, word, out=x0)
-    np.right_shift(low, np.uint64(32), out=x1)
+    """Write the samples of blocks, shape (num_blocks, 4), with `scratch` of (6, num_blocks)."""
+    x0, x1, x2, x3, *_ = scratch
+    np.bitwise_and(blocks, np.uint64(_WORD), out=x0)
+    np.right_shift(blocks, np.uint64(32), out=x1)
     x2.fill(seed2 & _WORD)
     x3.fill(seed2 >> 32)
     philox_rounds(scratch[:4], np.uint64(seed & _WORD), np.uint64(seed >> 32), scratch[4:])

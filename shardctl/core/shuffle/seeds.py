@@ -6,8 +6,11 @@ import random
 from dataclasses import dataclass
 from operator import index
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shardctl.core.phrase import phrase
-from shardctl.core.shuffle.philox import philox_block
+from shardctl.core.shuffle.philox import philox_block, philox_samples
 from shardctl.core.tfds_rules import (
     DEFAULT_GRAPH_SEED,
     MAX_ITERATORS,
@@ -109,6 +112,22 @@ def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
     block, offset = divmod(SEEDS_PER_ITERATOR * iterator_index, PHILOX_SAMPLES_PER_BLOCK)
     samples = philox_block(kernel.seed, kernel.seed2, block)
     return KernelSeeds(seed=samples[offset], seed2=samples[offset + 1])
+
+
+def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint64]:
+    """Return `seeds_of_iterator` of many, uint64[n, 2]; `iterators` count on one by one.
+
+    >>> seeds_of_iterators(KernelSeeds(seed=87654321, seed2=7), range(0, 1)).tolist()
+    [[1992159687, 3200305987]]
+
+    Raises:
+        UsageError: there are more iterators than TensorFlow counts.
+    """
+    if len(iterators):
+        seeds_of_iterator(kernel, iterators[-1])
+    start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * len(iterators)
+    samples = philox_samples(kernel.seed, kernel.seed2, start, count)
+    return samples.reshape(-1, SEEDS_PER_ITERATOR).astype(np.uint64)
 
 
 def _drawn_op_seed(global_seed: int | None, op_index: int) -> int:

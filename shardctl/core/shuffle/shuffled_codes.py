@@ -40,7 +40,11 @@ def shuffled_codes(
     """
     if start >= stop:
         return
-    buffer = min(replay.buffer_size, replay.num_elements)
+    if replay.follows(start, stop):
+        for inputs in replay.chunks(start, stop):
+            yield reading.codes_at(inputs)
+        return
+    buffer = replay.num_buffered
     check_buffer(buffer)
     reach = _REACH * buffer if reach is None else reach
     window = _Window(reading, reach=reach, start=start, room=buffer + DEFAULT_CHUNK_SIZE)

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
-# Marks inputs that were moved before a window was opened.
-UNKNOWN = -1
+_NONE = -1
 
 # The arrays of a chunk of 32,768 steps take 256 KiB each and stay in cache.
 DEFAULT_CHUNK_SIZE = 1 << 15
@@ -42,7 +41,11 @@ def check_buffer(size: int) -> None:
 
 
 class ShuffleWindow:
-    """The inputs at the positions from the current step on; those beyond the buffer unmoved."""
+    """The inputs at the positions from the current step on; those beyond the buffer unmoved.
+
+    Opened midway, at step `begin`, what is at the first buffer_size - 1 positions was moved there
+    before: it goes by the number of its position, until that is looked up.
+    """
 
     def __init__(self, num_elements: int, buffer_size: int, begin: int) -> None:
         self._num_elements, self._buffer_size, self._position = num_elements, buffer_size, begin
@@ -50,9 +53,6 @@ class ShuffleWindow:
         self._latest = np.empty(0, np.intp)
         check_buffer(buffer_size)
         self._reserve(0)
-        if begin:
-            # Of a buffer entered midway only the last place, read at the next step, is known.
-            self._contents[: buffer_size - 1] = UNKNOWN
 
     def contents(self) -> Contents:
         """Return the contents of the buffer, in the order of its positions."""
@@ -117,7 +117,7 @@ def _swap(
     latest[places] = steps
     filled_by = latest[: len(steps)].copy()
     # Round by round, the latest step that remains at a place precedes the one found before it.
-    previous = np.full(len(steps), UNKNOWN, np.intp)
+    previous = np.full(len(steps), _NONE, np.intp)
     remaining, later = steps, latest[places]
     while (kept := np.flatnonzero(later != remaining)).size:
         remaining, later = remaining[kept], later[kept]

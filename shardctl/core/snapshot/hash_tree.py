@@ -3,7 +3,8 @@
 The order is cut into cells of 4,096 positions. A cell's digest says which examples of which splits
 are in it, whatever the layout of the dataset; the digest of two neighbours is that of both
 digests, and a last one without a neighbour moves up as it is (the tree of RFC 6962, section 2.1).
-What is kept is the level of the tree that has at most 512 nodes, the leaves.
+What is kept is the level of the tree that has at most 512 nodes, the leaves. Digests of cells have
+versions: trees of one version are compared.
 
 A digest has 128 bits: among n different orders some two share a root with odds of n^2 / 2^129.
 """
@@ -11,13 +12,15 @@ A digest has 128 bits: among n different orders some two share a root with odds 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, zip_longest
 
 CELL_SIZE = 4096  # ids; 2 ns an id with SHA instructions, a tenth more than in one piece
 MAX_LEAVES = 512
+VERSIONS = (1, 2)  # of the digests of cells: by ids, and by runs where there are some
+NEWEST = VERSIONS[-1]
 DIGEST_BYTES = 16
 
 
@@ -42,6 +45,8 @@ def leaf_size(num_examples: int) -> int:
 class HashTree:
     """The leaves of the tree over an order of `num_examples` positions, in order.
 
+    version: of the digests of cells.
+
     >>> tree = HashTree.of_cells([b"a", b"b"], num_examples=5000)
     >>> tree.leaf_size, tree.leaves, tree.root == digest(b"node" + b"ab")
     (4096, (b'a', b'b'), True)
@@ -49,6 +54,7 @@ class HashTree:
 
     num_examples: int
     leaves: tuple[bytes, ...]
+    version: int = NEWEST
 
     def __post_init__(self) -> None:
         needed = -(-self.num_examples // self.leaf_size)
@@ -58,14 +64,16 @@ class HashTree:
             )
 
     @classmethod
-    def of_cells(cls, cells: Iterable[bytes], *, num_examples: int) -> HashTree:
+    def of_cells(
+        cls, cells: Iterable[bytes], *, num_examples: int, version: int = NEWEST
+    ) -> HashTree:
         """Return the tree over the digests of an order's cells, in memory for one leaf."""
         width = leaf_size(num_examples) // CELL_SIZE
         remaining = iter(cells)
         leaves = []
         while group := list(islice(remaining, width)):
             leaves.append(_root(group))
-        return cls(num_examples=num_examples, leaves=tuple(leaves))
+        return cls(num_examples=num_examples, leaves=tuple(leaves), version=version)
 
     @property
     def leaf_size(self) -> int:
@@ -94,26 +102,26 @@ class HashTree:
 def differing_blocks(one: HashTree, other: HashTree) -> tuple[int, list[int]]:
     """Return (size of a block in positions, indices of the blocks in which two orders differ).
 
-    Beyond the end of the shorter order every block differs.
+    Beyond the end of the shorter order every block differs. Both are of one version.
 
     >>> tree = HashTree.of_cells([b"a", b"b"], num_examples=5000)
     >>> differing_blocks(tree, HashTree.of_cells([b"a", b"x", b"y"], num_examples=9000))
     (4096, [1, 2])
     """
+    if one.version != other.version:
+        raise ValueError(f"digests of versions {one.version} and {other.version}")
     size = max(one.leaf_size, other.leaf_size)
     pairs = zip_longest(one.blocks(size), other.blocks(size))
     return size, [index for index, (left, right) in enumerate(pairs) if left != right]
 
 
 def _parents(nodes: Sequence[bytes]) -> list[bytes]:
-    return list(_paired(nodes))
-
-
-def _paired(nodes: Sequence[bytes]) -> Iterator[bytes]:
-    for index in range(0, len(nodes) - 1, 2):
-        yield digest(b"node" + nodes[index] + nodes[index + 1])
-    if len(nodes) % 2:
-        yield nodes[-1]
+    left, right = nodes[::2], nodes[1::2]
+    parents = [
+        hashlib.sha256(b"node" + one + other).digest()[:DIGEST_BYTES]
+        for one, other in zip(left, right, strict=False)
+    ]
+    return [*parents, *left[len(right) :]]
 
 
 def _root(nodes: Sequence[bytes]) -> bytes:

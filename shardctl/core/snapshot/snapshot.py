@@ -19,7 +19,6 @@ from shardctl.core.snapshot.pinned_source import PinnedSource
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import RuleSet
 
-SNAPSHOT_VERSION = 1
 KIND = "snapshot"
 NUM_FIRST_IDS = 32
 MAX_SNAPSHOT_BYTES = 100_000

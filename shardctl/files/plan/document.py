@@ -33,6 +33,17 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
     The last one is the digest, so that a file that was cut off or edited is known.
 
     Raises:
+        UsageError: as for `plan_fields`.
+    """
+    document = plan_fields(plan)
+    document[DIGEST] = digest_of(document)
+    return document
+
+
+def plan_fields(plan: ResumePlan) -> PlanDocument:
+    """Return the fields of a plan without the digest.
+
+    Raises:
         UsageError: a plan of a run that was shared anew, which follows from its position alone.
     """
     if plan.stretches:
@@ -79,7 +90,6 @@ def resume_document(plan: ResumePlan) -> PlanDocument:
         document["from_seen"] = True
     if plan.from_consumed:
         document["from_consumed"] = list(plan.from_consumed)
-    document[DIGEST] = digest_of(document)
     return document
 
 

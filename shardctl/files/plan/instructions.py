@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -12,25 +12,23 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.plan.record_lines import RecordLines
+from shardctl.files.lists.record_columns import RecordColumns
 
 _RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def read_instructions(
-    value: object, names: Mapping[str, int], what: str, lists: Sequence[RecordLines] = ()
-) -> Reads:
+def read_instructions(value: object, names: Mapping[str, int], what: str) -> Reads:
     """Return a list of file instructions; `names` are the splits with their places.
-
-    `lists` are those that were read before: `[k]` stands for the k-th.
 
     Raises:
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
             a take that do not fit the file.
     """
+    if isinstance(value, RecordColumns):
+        found = _of_columns(value, names, what)
+        if found is not None:
+            return found
     records = fields.items(value, what)
-    if lists and len(records) == 1 and records[0] in range(len(lists)):
-        return _of_lines(lists[records[0]], names, what)
     filenames: list[str] = []
     columns = np.empty((len(records), 5), np.int64)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
@@ -69,34 +67,37 @@ def read_instructions(
     )
 
 
-def _of_lines(lines: RecordLines, names: Mapping[str, int], what: str) -> Reads:
-    places = [names.get(name, -1) for name in lines.split_names]
-    if -1 in places:
-        wrong = places.index(-1)
-        at = int(np.flatnonzero(lines.split == wrong)[0])
-        raise DatasetError(
-            f"{what}, entry {at}: file {fields.shown(lines.names[at])} of split "
-            f"{fields.shown(lines.split_names[wrong])}; the splits are {choices(names)}"
-        )
-    _check_fit(lines.skip, lines.take, lines.lengths, what)
-    count = len(lines.take)
+def _of_columns(records: RecordColumns, names: Mapping[str, int], what: str) -> Reads | None:
+    """Return records as they are written; None where one is of another kind, or of no split."""
+    filenames, splits = records.texts("filename"), records.texts("split")
+    skip, take, lengths = (_column(records, key) for key in _RECORD[2:])
+    shards = _column(records, "shard_index")
+    keys = _RECORD if shards is None else (*_RECORD, "shard_index")
+    if filenames is None or splits is None or skip is None or take is None or lengths is None:
+        return None
+    split_names, split = splits.coded()
+    places = [names.get(name, -1) for name in split_names]
+    if tuple(records.columns) != keys or -1 in places:
+        return None
+    _check_fit(skip, take, lengths, what)
+    count = len(records)
     return Reads(
         files=NamedFiles(
-            split_names=tuple(names),
-            names=lines.names,
-            lengths=lines.lengths,
-            shards=lines.shards,
+            split_names=tuple(names), names=filenames.names(), lengths=lengths, shards=shards
         ),
         part=constant(0, count),
         split=(
-            constant(places[0], count)
-            if len(places) == 1
-            else np.array(places, np.int64)[lines.split]
+            constant(places[0], count) if len(places) == 1 else np.array(places, np.int64)[split]
         ),
         shard=np.arange(count),
-        skip=lines.skip,
-        take=lines.take,
+        skip=skip,
+        take=take,
     )
+
+
+def _column(records: RecordColumns, key: str) -> Int64s | None:
+    counts = records.counts(key)
+    return None if counts is None else counts.packed().int64s()
 
 
 def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:

@@ -34,9 +34,9 @@ from shardctl.files.json_text import parse_json
 from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
 from shardctl.files.plan.instructions import read_instructions
-from shardctl.files.plan.record_lines import RecordLines, without_record_lines
 from shardctl.files.yaml_text import parse_yaml
 
+LONG_LISTS = ("file_instructions",)  # which take no Python value each
 _REQUIRED = (
     "dataset",
     "ordered",
@@ -77,20 +77,16 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
         DatasetError: as for `read_plan`.
     """
     is_json = data.lstrip()[:1] == b"{"
-    data, lists = without_record_lines(data, is_json=is_json)
+    parse = parse_json if is_json else parse_yaml
     try:
-        document = (parse_json if is_json else parse_yaml)(data, source=source)
+        document = parse(data, source=source, packed=LONG_LISTS)
     except DatasetError as error:
         raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
-    return plan_from_document(document, source=source, lists=lists)
+    return plan_from_document(document, source=source)
 
 
-def plan_from_document(
-    document: object, *, source: str, lists: Sequence[RecordLines] = ()
-) -> ResumePlan:
+def plan_from_document(document: object, *, source: str) -> ResumePlan:
     """Return the plan that a parsed file holds; `source` names it in errors.
-
-    `lists` are the file instructions that `without_record_lines` took out of its text.
 
     Raises:
         DatasetError: as for `read_plan`.
@@ -99,7 +95,7 @@ def plan_from_document(
         plan = fields.mapping(document, "a plan file")
         _check_kind(plan)
         try:
-            return _plan(plan, lists)
+            return _plan(plan)
         except UsageError as error:
             raise DatasetError(f"{error}") from error
 
@@ -126,19 +122,15 @@ def _check_kind(document: Mapping[str, object]) -> None:
         raise DatasetError(f"the plan is cut off: it has no {choices(missing, 3)}")
 
 
-def _plan(document: Mapping[str, object], lists: Sequence[RecordLines]) -> ResumePlan:
+def _plan(document: Mapping[str, object]) -> ResumePlan:
     splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
-    instructions = read_instructions(
-        document["file_instructions"], names, "file_instructions", lists
-    )
+    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
-    shares = [
-        read_instructions(host.get("file_instructions"), names, what, lists) for host, what in hosts
-    ]
+    shares = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
     _check_digest(document, instructions, shares)
     settings = fields.mapping(document["pipeline"], "pipeline")
     pending = document.get("pending")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from json.encoder import encode_basestring
 from typing import Any
 
+from shardctl.core.columns import HOLE, RecordStream, Texts
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.files.columns.rows_as_bytes import Part, rows_as_bytes
+from shardctl.files.columns.written_rows import parts_of
 from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.plan.document import resume_document
 
-_PIECE = 1 << 14  # instructions made into text at once
 _LISTS = ("file_instructions", "hosts")
 
 _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
@@ -59,19 +61,16 @@ def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Itera
             yield from to_yaml(value)
 
 
-def instruction_rows(plan: ResumePlan) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each file instruction; the host is empty where the plan is for one."""
-    for host, reads in ((None, plan.instructions), *_shares(plan)):
-        for start in range(0, len(reads), _PIECE):
-            piece = reads.select(slice(start, start + _PIECE))
-            columns = (piece.skip, piece.take, piece.examples_in_shard)
-            yield from zip(
-                repeat(host, len(piece)),
-                piece.filenames(),
-                [reads.split_names[index] for index in piece.split.tolist()],
-                *(column.tolist() for column in columns),
-                strict=True,
-            )
+def instruction_rows(plan: ResumePlan) -> RecordStream:
+    """Return a CSV row for each file instruction; the host is empty where the plan is for one."""
+    return RecordStream(
+        CSV_HEADER,
+        lambda: (
+            (count, [host, *cells])
+            for host, reads in ((None, plan.instructions), *_shares(plan))
+            for count, cells in reads.records(_KEYS).pieces()
+        ),
+    )
 
 
 def record_size(reads: Reads) -> int:
@@ -113,42 +112,42 @@ def _json_hosts(hosts: Sequence[Document]) -> Iterator[str]:
 
 def _json_records(reads: Reads, indent: str) -> Iterator[str]:
     """Yield the records of a JSON list, each on a line; the first begins with a line break."""
-    lead = f"\n{indent}"
-    separator = f",\n{indent}"
-    for texts in _pieces(reads, '"{}": %s', to_json):
-        yield lead + separator.join(texts)
-        lead = separator
+    texts = _written(reads, f",\n{indent}", '"{}": ', "", to_json)
+    yield next(texts, "")[1:]
+    yield from texts
 
 
 def _yaml_records(reads: Reads, indent: str) -> Iterator[str]:
     """Yield the records of a YAML list, each on a line."""
-    lead = f"{indent}- "
-    separator = f"\n{lead}"
-    for texts in _pieces(reads, "{}: %s", to_yaml):
-        yield lead + separator.join(texts) + "\n"
+    return _written(reads, f"{indent}- ", "{}: ", "\n", to_yaml)
 
 
-def _pieces(reads: Reads, field: str, write: Callable[[Any], Iterator[str]]) -> Iterator[list[str]]:
-    """Yield lists of records as text; `field` is the pattern of one, `write` writes any value."""
-    keys = [*_KEYS, "shard_index"] if reads.names_repeat else _KEYS
-    record = f"{{{', '.join(map(field.format, keys))}}}"
-    splits = _quoted(reads.split_names, write)
-    for start in range(0, len(reads), _PIECE):
-        piece = reads.select(slice(start, start + _PIECE))
-        columns = [piece.skip, piece.take, piece.examples_in_shard]
-        if reads.names_repeat and piece.shard_index is not None:
-            columns.append(piece.shard_index)
-        names = _quoted(piece.filenames(), write)
-        split = [splits[index] for index in piece.split.tolist()]
-        rows = zip(names, split, *(column.tolist() for column in columns), strict=True)
-        yield [record % row for row in rows]
+def _written(
+    reads: Reads, lead: str, key: str, end: str, write: Callable[[Any], Iterator[str]]
+) -> Iterator[str]:
+    """Yield records as text, many at once; `key` is the pattern of one, `write` writes any value.
+
+    Before each is `lead`, and `end` after it.
+    """
+    fields = [*_KEYS, "shard_index"] if reads.names_repeat else _KEYS
+    before = [f"{', ' if place else lead + '{'}{key.format(f)}" for place, f in enumerate(fields)]
+    split_text = _quoting(reads.split_names, write)
+    for count, cells in reads.records(fields).pieces():
+        names = cells[0]
+        assert isinstance(names, Texts)
+        quoting: Iterator[Callable[[object], str]]
+        quoting = chain([_quoting(names.forms, write), split_text], repeat(str))
+        parts: list[Part] = []
+        for text, cell, quoted in zip(before, cells, quoting, strict=False):
+            parts += [text.encode(), *parts_of(cell, quoted)]
+        yield rows_as_bytes([*parts, f"}}{end}".encode()], count).decode()
 
 
-def _quoted(names: Sequence[str], write: Callable[[Any], Iterator[str]]) -> list[str]:
-    """Return names in double quotes; of what can be printed JSON and YAML make the same."""
-    together = "".join(names)
+def _quoting(
+    texts: Sequence[str], write: Callable[[Any], Iterator[str]]
+) -> Callable[[object], str]:
+    """Return what writes texts: those that can be printed in double quotes, in YAML too."""
+    together = "".join(texts).replace(HOLE, "0")
     if not together.isprintable() or "##" in together:
-        return ["".join(write(name)).strip() for name in names]
-    if '"' in together or "\\" in together:
-        return list(map(encode_basestring, names))
-    return [f'"{name}"' for name in names]
+        return lambda text: "".join(write(text)).strip()
+    return lambda text: encode_basestring(str(text))

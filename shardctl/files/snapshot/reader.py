@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.settings.document import SettingsDocument
-from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
+from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree, leaf_size
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
 from shardctl.core.snapshot.pinned_source import PinnedSource
-from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, SNAPSHOT_VERSION, Snapshot, checksum
+from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, checksum
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.readers import readers_of
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
+from shardctl.files.documents import FORMAT_VERSION
 from shardctl.files.head import read_head, read_refs
 from shardctl.files.shard_files import files_of_field
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000
 _RUN = re.compile(r"(\d{1,19})(?:x(\d{1,8}))?")
+# The key of the leaves in each version of the digests; that of the first says no version.
+_LEAVES = dict(zip(VERSIONS, ("leaves", "digests"), strict=True))
 _HEX = re.compile(r"(?:[0-9a-f]{2})+")
 
 
@@ -54,18 +57,26 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 
 def _check_version(document: Mapping[str, object]) -> None:
-    version = document.get("format_version")
-    if version == SNAPSHOT_VERSION and not isinstance(version, bool):
-        return
-    if isinstance(version, int) and not isinstance(version, bool):
-        age = "a newer shardctl, install it" if version > SNAPSHOT_VERSION else "an older shardctl"
-        raise DatasetError(
-            f"the snapshot has format version {fields.shown(version)}, of {age}; this one reads "
-            f"{SNAPSHOT_VERSION}: {_REWRITE}"
-        )
-    raise DatasetError(
-        f"format_version {fields.shown(version)} of the snapshot is not a version; {_REWRITE}"
+    _check_number(
+        document.get("format_version"), "format_version", "format version", (FORMAT_VERSION,)
     )
+    tree = document.get("tree")
+    if isinstance(tree, dict) and "version" in tree:
+        _check_number(tree["version"], "version of digests", "digests of version", VERSIONS)
+
+
+def _check_number(value: object, field: str, noun: str, known: Sequence[int]) -> None:
+    """Refuse a version that is not one of those known, by its age."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise DatasetError(
+            f"{field} {fields.shown(value)} of the snapshot is not a version; {_REWRITE}"
+        )
+    if value not in known:
+        age = "a newer shardctl, install it" if value > max(known) else "an older shardctl"
+        raise DatasetError(
+            f"the snapshot has {noun} {fields.shown(value)}, of {age}; this one reads "
+            f"{' and '.join(map(str, known))}: {_REWRITE}"
+        )
 
 
 def _normal(document: Mapping[str, object]) -> dict[str, Any]:
@@ -73,7 +84,9 @@ def _normal(document: Mapping[str, object]) -> dict[str, Any]:
     normal = dict(document)
     tree = normal.get("tree")
     if isinstance(tree, dict):
-        normal["tree"] = {**tree, "leaves": _words(tree.get("leaves"))}
+        normal["tree"] = {
+            key: _words(value) if key in _LEAVES.values() else value for key, value in tree.items()
+        }
     layout = normal.get("layout")
     if isinstance(layout, dict) and isinstance(layout.get("splits"), list):
         normal["layout"] = {**layout, "splits": [_normal_split(s) for s in layout["splits"]]}
@@ -170,10 +183,13 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
             f"leaf_size {fields.shown(tree.get('leaf_size'))} is not that of {num_examples} "
             f"examples, {leaf_size(num_examples)}"
         )
-    leaves = tuple(_digests(tree.get("leaves"), 32, "a leaf"))
+    version = fields.count(tree.get("version", 1), "the version of digests")
+    leaves = tuple(_digests(tree.get(_LEAVES[version]), 32, "a leaf"))
     try:
         return HashTree(
-            num_examples=num_examples, leaves=tuple(bytes.fromhex(leaf) for leaf in leaves)
+            num_examples=num_examples,
+            leaves=tuple(bytes.fromhex(leaf) for leaf in leaves),
+            version=version,
         )
     except ValueError as error:
         raise DatasetError(str(error)) from None

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
+from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths, run_lengths
 from shardctl.core.snapshot.snapshot import (
     KIND,
     MAX_SNAPSHOT_BYTES,
-    SNAPSHOT_VERSION,
     Snapshot,
     checksum,
 )
@@ -22,13 +22,13 @@ _COMMENT = (
     "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
     "# Written by shardctl snapshot and shardctl diff --update, not by hand.\n"
 )
-_WORDS = ("leaves", "shard_lengths", "shard_digests")
+_WORDS = ("leaves", "digests", "shard_lengths", "shard_digests")
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
-        **head(KIND, snapshot.head, format_version=SNAPSHOT_VERSION),
+        **head(KIND, snapshot.head),
         **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
@@ -41,12 +41,17 @@ def snapshot_document(snapshot: Snapshot) -> Document:
             "ordered": snapshot.ordered,
             "splits": [_split(pinned) for pinned in snapshot.splits],
         },
-        "tree": {
-            "leaf_size": snapshot.tree.leaf_size,
-            "leaves": [leaf.hex() for leaf in snapshot.tree.leaves],
-        },
+        "tree": _tree(snapshot.tree),
     }
     return {**document, "checksum": checksum(document)}
+
+
+def _tree(tree: HashTree) -> Document:
+    """Return the tree; a reader that knows no versions finds no `leaves` and refuses the file."""
+    leaves = [leaf.hex() for leaf in tree.leaves]
+    if tree.version == 1:
+        return {"leaf_size": tree.leaf_size, "leaves": leaves}
+    return {"version": tree.version, "leaf_size": tree.leaf_size, "digests": leaves}
 
 
 def _split(pinned: PinnedSplit) -> Document:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.progress import Progress
-from shardctl.core.snapshot.cells import cell_digests
+from shardctl.core.snapshot.order_tree import digests_of
 from shardctl.planning.diff.pinned_order import PinnedOrder
 
 Id = int | str
@@ -65,7 +65,8 @@ class TwoOrders:
             codes = [_codes(side, begin, end) for side in sides]
             for side, found, digests in zip(sides, codes, cells, strict=True):
                 if side.live is None and side.rebuilt is not None:
-                    digests.extend(cell_digests([found], side.rebuilt.splits))
+                    version = side.snapshot.tree.version
+                    digests.extend(digests_of([found], side.rebuilt.splits, version=version))
             differs = np.flatnonzero(self._differ(codes[0], codes[1], end - begin))
             if differs.size:
                 first = min(first, begin + int(differs[0]))

@@ -11,7 +11,7 @@ from shardctl.core.text import choices, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.diff.blocks import MAX_SCANNED, Id, Scan, TwoOrders
 from shardctl.planning.diff.causes import Cause, causes
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.pinned_order import PinnedOrder, redigested
 
 EXACT_LIMIT = 5_000_000  # positions in blocks that differ up to which every one is compared
 NUM_NEIGHBOURS = 3
@@ -101,6 +101,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
     """
     if exact_limit < 0:
         raise UsageError(f"exact_limit={exact_limit}: a number of positions is needed")
+    expected, actual = _in_one_version(expected, actual)
     trees = expected.snapshot.tree, actual.snapshot.tree
     changes = causes(expected.snapshot, actual.snapshot)
     positions = max(tree.num_examples for tree in trees)
@@ -126,6 +127,28 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         notes=(*map(_note, orders.not_reproduced), *_long_blocks(orders)),
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=changes,
+    )
+
+
+def _in_one_version(one: PinnedOrder, other: PinnedOrder) -> tuple[PinnedOrder, PinnedOrder]:
+    """Return two orders with digests of one version, that of a file where the other is known.
+
+    Raises:
+        UsageError: files of two versions, and the order of neither can be made again.
+    """
+    versions = one.snapshot.tree.version, other.snapshot.tree.version
+    if versions[0] == versions[1]:
+        return one, other
+    # What is known needs no proof, and the order of a file may be too long to be made again.
+    if one.live is None and (made := redigested(other, versions[0])) is not None:
+        return one, made
+    if (made := redigested(one, versions[1])) is not None:
+        return made, other
+    old, new = (one, other) if versions[0] < versions[1] else (other, one)
+    raise UsageError(
+        f"{old.label} has digests of version {min(versions)} and {new.label} of version "
+        f"{max(versions)}, and neither order can be made again from what its file pins; write "
+        f"the older one anew: shardctl snapshot -o {old.label}"
     )
 
 

@@ -20,6 +20,7 @@ from shardctl.core.text import counted, in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.pinned.pinned_sources import order_again
+from shardctl.planning.snapshot import tree_in
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +114,13 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
         return settings_from_document(document)
     except UsageError as error:
         raise UsageError(as_keys(error, "the snapshot's pipeline")) from None
+
+
+def redigested(pinned: PinnedOrder, version: int) -> PinnedOrder | None:
+    """Return it with digests of a version; None where its order cannot be made as pinned."""
+    tree, live = pinned.snapshot.tree, pinned.rebuilt
+    if tree.version == version:
+        return pinned
+    if live is None or (pinned.live is None and tree_in(tree.version, live) != tree):
+        return None
+    return replace(pinned, snapshot=replace(pinned.snapshot, tree=tree_in(version, live)))

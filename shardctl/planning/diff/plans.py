@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import repeat, zip_longest
+from itertools import count, zip_longest
+from typing import Any
 
 from shardctl.core.dataset.folder_order import fingerprints_tell_order, first_of_two
 from shardctl.core.dataset.identity import DatasetHead
@@ -96,31 +97,40 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
             "files of one kind are compared"
         )
     pairs = list(zip_longest(expected.plans, actual.plans, fillvalue=None))
-    firsts = (_first(*pair) for pair in pairs)
+    found = [(pair, first) for pair in pairs if (first := _first(*pair)) is not None]
     return PlansDiff(
         expected=expected,
         actual=actual,
         labels=labels,
-        first=next((first for first in firsts if first is not None), None),
-        files=tuple(change for pair in pairs for change in _files(*pair)),
+        first=found[0][1] if found else None,
+        files=tuple(change for pair, _ in found for change in _files(*pair)),
         changes=tuple(_changes(expected, actual)),
     )
 
 
 def _first(expected: ListedPlan | None, actual: ListedPlan | None) -> FirstRead | None:
-    for position, (old, new) in enumerate(zip_longest(_rows(expected), _rows(actual))):
-        if old != new:
-            return FirstRead(
-                plan=_title(expected, actual),
-                position=position,
-                expected=_at(expected, position),
-                actual=_at(actual, position),
-            )
+    pieces = zip_longest(_pieces(expected), _pieces(actual), fillvalue=())
+    for start, (old, new) in zip(count(0, _PIECE), pieces, strict=False):
+        if old == new:
+            continue
+        for position, (one, other) in enumerate(
+            zip_longest(zip(*old, strict=True), zip(*new, strict=True)), start
+        ):
+            if one != other:
+                return FirstRead(
+                    plan=_title(expected, actual),
+                    position=position,
+                    expected=_at(expected, position),
+                    actual=_at(actual, position),
+                )
     return None
 
 
-def _rows(plan: ListedPlan | None) -> Iterator[tuple[File, Range]]:
-    """Yield the file of each instruction and the range [start, stop) that is read of it."""
+def _pieces(plan: ListedPlan | None) -> Iterator[tuple[list[Any], ...]]:
+    """Yield columns of some instructions: split, base name, shard where that is told, skip, take.
+
+    The shard is told where a split has two files of one name.
+    """
     reads = None if plan is None else plan.reads
     if reads is None:
         return
@@ -128,15 +138,13 @@ def _rows(plan: ListedPlan | None) -> Iterator[tuple[File, Range]]:
     for start in range(0, len(reads), _PIECE):
         piece = slice(start, start + _PIECE)
         skips = reads.skip[piece].tolist()
-        for split, name, shard, skip, take in zip(
-            reads.split[piece].tolist(),
+        yield (
+            [reads.split_names[split] for split in reads.split[piece].tolist()],
             reads.filenames(start, start + _PIECE),
-            repeat(None, len(skips)) if shards is None else shards[piece].tolist(),
+            [None] * len(skips) if shards is None else shards[piece].tolist(),
             skips,
             reads.take[piece].tolist(),
-            strict=True,
-        ):
-            yield (reads.split_names[split], name, shard), (skip, skip + take)
+        )
 
 
 def _at(plan: ListedPlan | None, position: int) -> Reads | None:
@@ -166,8 +174,9 @@ def _files(expected: ListedPlan | None, actual: ListedPlan | None) -> Iterator[C
 
 def _ranges(plan: ListedPlan | None) -> dict[File, list[Range]]:
     ranges: dict[File, list[Range]] = {}
-    for file, part in _rows(plan):
-        ranges.setdefault(file, []).append(part)
+    for columns in _pieces(plan):
+        for split, name, shard, skip, take in zip(*columns, strict=True):
+            ranges.setdefault((split, name, shard), []).append((skip, skip + take))
     return ranges
 
 

@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.hosts.host_reads import SharedReads
+from shardctl.core.progress import Progress
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 
@@ -17,6 +19,7 @@ Change = Literal["batch", "hosts", "padding"]
 _CHUNK = 1 << 16  # batch sizes tried at once
 _FARTHEST = 1 << 24  # a batch size farther away than this is not a small change
 _MAX_TRIES = 2000  # numbers of hosts tried where hosts share whole files, each a pass over them
+_TRIES_PER_SECOND = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,7 +180,9 @@ def _good_by_files(evaluation: Evaluation) -> Int64s:
     """Return the nearest numbers of hosts, int64[0, 1 or 2], that cure shares of whole files."""
     now, most = evaluation.num_hosts, len(evaluation.reads)
     batch = np.array([evaluation.host_batch])
-    for distance in range(1, min(max(now, most - now + 1), _MAX_TRIES)):
+    distances = range(1, min(max(now, most - now + 1), _MAX_TRIES))
+    progress = Progress(None, "numbers of hosts", len(distances), per_second=_TRIES_PER_SECOND)
+    for distance in progress.over(distances, lambda _: 1):
         good = []
         for count in (now - distance, now + distance):
             if 1 <= count <= most:
@@ -192,7 +197,7 @@ def _good_by_files(evaluation: Evaluation) -> Int64s:
 def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:
     """Return how many examples each host would get, int64[num_hosts]."""
     mode, ranges = evaluation.settings.host_mode, evaluation.resolved.ranges
-    return mode.num_examples(evaluation.reads, ranges, num_hosts)
+    return mode.num_examples(SharedReads(evaluation.reads, ranges), num_hosts)
 
 
 def _cure(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.subsplit import default_spec
@@ -86,7 +87,7 @@ def evaluate(
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    num_examples = settings.host_mode.num_examples(reads, resolved.ranges, hosts)
+    num_examples = settings.host_mode.num_examples(SharedReads(reads, resolved.ranges), hosts)
     refused = refusal(settings.host_mode, num_examples, len(reads))
     return Evaluation(
         dataset=dataset,

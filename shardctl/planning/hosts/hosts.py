@@ -8,9 +8,10 @@ from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.hosts.modes import HOST_MODES, HostMode
 from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
@@ -192,11 +193,12 @@ def hosts_of(
         reverse=settings.reverse,
         file_order=settings.file_order,
     )
-    if reads.num_examples * settings.epochs > INT64_MAX:
+    shared = SharedReads(reads, resolved.ranges)
+    if shared.num_examples * settings.epochs > INT64_MAX:
         raise UsageError(
             phrase(
                 "{epochs=} of {} examples is too many",
-                reads.num_examples,
+                shared.num_examples,
                 epochs=settings.epochs,
             )
         )
@@ -213,7 +215,7 @@ def hosts_of(
         spec=resolved.spec,
         settings=settings,
         comparisons=tuple(
-            _compared(reads, resolved, count, settings, modes, keep_columns=keep)
+            _compared(shared, resolved, count, settings, modes, keep_columns=keep)
             for count in progress.over(counts, lambda count: count + len(reads))
         ),
         warnings=resolved.warnings,
@@ -238,7 +240,7 @@ def _of_loader(
 
 
 def _compared(
-    reads: Reads,
+    shared: SharedReads,
     resolved: Resolved,
     num_hosts: int,
     settings: ReadSettings,
@@ -249,14 +251,14 @@ def _compared(
     strategies = []
     for mode in modes:
         refuse_open_hosts(resolved, mode, num_hosts)
-        columns = mode.host_reads(reads, resolved.ranges, num_hosts)
-        strategy = strategy_of(mode, columns, reads, settings)
+        columns = mode.host_reads(shared, num_hosts)
+        strategy = strategy_of(mode, columns, shared, settings)
         if not keep_columns:
             strategy = replace(strategy, columns=None, batches=None)
         strategies.append(strategy)
     return Comparison(
         num_hosts=num_hosts,
-        num_examples=reads.num_examples,
-        num_file_instructions=len(reads),
+        num_examples=shared.num_examples,
+        num_file_instructions=len(shared.reads),
         strategies=tuple(strategies),
     )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
-from shardctl.core.hosts.host_reads import HostReads, reads_of_rows
+from shardctl.core.hosts.host_reads import HostReads, SharedReads
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.loaders.loader import LOADERS
@@ -113,7 +113,7 @@ def shares_of(resolved: Resolved, settings: ReadSettings, num_hosts: int) -> Sha
         hosts.append(np.full(len(here), index))
         taken = order.handed_out.num_read
         num_read[index] = order.num_examples if taken is None else taken
-    columns = reads_of_rows(joined(rows), np.concatenate(hosts), num_hosts)
+    columns = SharedReads(joined(rows)).by_rows(np.concatenate(hosts), num_hosts)
     batches = None
     if settings.batch is not None:
         whole = host_orders(resolved, settings, num_hosts)

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from shardctl.core.arrays import EqualByItems, Int64s
-from shardctl.core.hosts.host_reads import HostReads
+from shardctl.core.hosts.host_reads import HostReads, SharedReads
 from shardctl.core.hosts.modes import HostMode
-from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, in_short
 from shardctl.planning.hosts.loaders import Shares
@@ -86,16 +85,16 @@ class Strategy(EqualByItems):
 
 
 def strategy_of(
-    mode: HostMode, columns: HostReads, reads: Reads, settings: ReadSettings
+    mode: HostMode, columns: HostReads, shared: SharedReads, settings: ReadSettings
 ) -> Strategy:
-    """Return what the hosts' shares of the reads come to, batches formed as the settings say."""
+    """Return what the hosts' shares come to, batches formed as the settings say."""
     num_batches = None
     if settings.batch is not None:
         whole, rest = np.divmod(columns.num_examples * settings.epochs, settings.batch)
         num_batches = whole if settings.drop_remainder else whole + (rest > 0)
     if settings.stages is not None:
         num_batches = steps_of(settings.stages, columns.num_examples)
-    num_read, total = _sum(columns.num_read), reads.num_examples
+    num_read, total = _sum(columns.num_read), shared.num_examples
     return Strategy(
         name=mode.word,
         num_examples=_load(columns.num_examples),
@@ -106,7 +105,7 @@ def strategy_of(
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
         same_permutation=_same_permutation(columns, settings),
-        refusal=refusal(mode, columns.num_examples, len(reads)),
+        refusal=refusal(mode, columns.num_examples, len(shared.reads)),
         columns=columns,
         batches=num_batches,
     )

@@ -13,7 +13,7 @@ from shardctl.planning.quality.sample import (
     epoch_length,
     sample_epoch,
 )
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.planning.quality.storage_order import storage_order
 
 _LOOKED_UP = 1 << 16  # positions of a long epoch
 
@@ -35,6 +35,6 @@ def places(order: Order) -> Floats:
         return np.asarray((sample.ranks[0] + 0.5) / sample.num_ranks, np.float64)
     generator = np.random.default_rng(0)
     positions = one_in_each_part(0, num_positions, _LOOKED_UP, generator)
-    storage = StorageOrder([order.reads_of_epoch], order.codes)
+    storage = storage_order(order)
     ranks, _ = storage.of(codes_of_stretches(order, 0, positions, 1, exact=False).ravel())
     return np.asarray((ranks + 0.5) / storage.num_ranks, np.float64)

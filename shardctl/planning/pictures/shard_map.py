@@ -19,7 +19,7 @@ from shardctl.planning.quality.sample import (
     is_drawn,
     sample_epoch,
 )
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.planning.quality.storage_order import storage_order
 
 NUM_ROWS = 48
 NUM_COLUMNS = 96
@@ -139,7 +139,7 @@ def _looked_up(order: Order, bounds: Sequence[tuple[int, int]]) -> _Measured:
     each = _LOOKED_UP // len(bounds)
     generator = np.random.default_rng(0)
     positions = np.concatenate([one_in_each_part(*bound, each, generator) for bound in bounds])
-    storage = StorageOrder([order.reads_of_epoch], order.codes)
+    storage = storage_order(order)
     codes = codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
     begins = storage.first_codes
     return _Measured(

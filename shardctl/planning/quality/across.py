@@ -25,7 +25,7 @@ from shardctl.planning.quality.sample import (
     sample_epoch,
 )
 from shardctl.planning.quality.score import Metric
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.planning.quality.storage_order import StorageOrder, storage_order
 from shardctl.planning.quality.what_if import Question
 
 _MAX_HOSTS = 8
@@ -190,8 +190,11 @@ def across_hosts(question: Question) -> AcrossHosts | None:
     starts = np.arange(num_windows) * (num_examples // num_windows)
     exact = num_examples <= COMPLETE_LIMIT // _MAX_HOSTS
     codes = [codes_of_stretches(order, 0, starts, window, exact=exact) for order in orders]
-    storages = [StorageOrder([order.reads_of_epoch], order.codes) for order in orders]
-    together = StorageOrder([order.reads for order in orders], orders[0].codes)
+    storages = [storage_order(order) for order in orders]
+    # Hosts that share examples all read the same.
+    first, *rest = (order.reads for order in orders)
+    unlike = [reads for reads in rest if not reads.reads_alike(first)]
+    together = StorageOrder([first, *unlike], orders[0].codes)
     pairs = list(combinations(range(count), 2))
     places = [_own_places(storage, drawn) for storage, drawn in zip(storages, codes, strict=True)]
     return AcrossHosts(

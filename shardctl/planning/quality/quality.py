@@ -46,6 +46,7 @@ from shardctl.planning.quality.sample import (
     sample_epoch,
 )
 from shardctl.planning.quality.score import Metric, Score, score_of
+from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.verdict import (
     Verdict,
     verdict_of,
@@ -216,6 +217,7 @@ def quality_of(
         element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
         resolved=planned.resolved,
         asked=order,
+        storage=storage_order(order),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)

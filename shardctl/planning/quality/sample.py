@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s
 from shardctl.core.order.order import Order
 from shardctl.planning.quality.buffer_distribution import drawn_stretches
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.planning.quality.storage_order import StorageOrder, storage_order
 
 Floats = NDArray[np.float64]
 
@@ -136,7 +136,7 @@ class KeptSample:
     def of(self, order: Order) -> OrderSample:
         """Return the sample of an order that hands these out."""
         codes = self.codes.astype(np.int64)
-        storage = StorageOrder([order.reads_of_epoch], order.codes)
+        storage = storage_order(order)
         if len(codes) == 1:
             return _whole(codes[0], storage)
         return _stretches(order, self.starts, codes, self.num_positions, storage)
@@ -178,7 +178,7 @@ def sample_epoch(
     epoch (stratified sampling); the parts are equal. An epoch is always sampled in the same places.
     """
     num_positions = epoch_length(order)
-    storage = StorageOrder([order.reads_of_epoch], order.codes)
+    storage = storage_order(order)
     length = -(-_STRETCH // window) * window
     num_stretches = max(_LEAST_STRETCHES, num_measured // length)
     if num_positions <= limit or num_stretches * (length + window + 1) >= num_positions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,27 @@ from numpy.typing import NDArray
 from shardctl.core.arrays import Int64s, last_not_above
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.order import Order
 
 _TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
+_MOST = 8  # that are looked through for one that is there already
+_IN_USE: list[ref[StorageOrder]] = []
+
+
+def storage_order(order: Order) -> StorageOrder:
+    """Return the places in storage of what an order reads in an epoch.
+
+    Of orders that read the same, however they read it, the one that is still in use is found again.
+    """
+    reads, codes = order.reads_of_epoch, order.codes
+    for known in tuple(_IN_USE):
+        made = known()
+        if made is not None and made.is_of(reads, codes):
+            return made
+    made = StorageOrder([reads], codes)
+    in_use = [known for known in tuple(_IN_USE) if known() is not None]
+    _IN_USE[:] = [*in_use, ref(made)][-_MOST:]
+    return made
 
 
 class StorageOrder:
@@ -55,6 +75,11 @@ class StorageOrder:
         self._offsets: Int64s = np.cumsum(sizes) - stops
         self.num_ranks = int(sizes.sum())
         self.num_read = int(takes.sum())
+
+    def is_of(self, reads: Reads, codes: ExampleCodes) -> bool:
+        """Whether these places are of just one `reads`, or of others that read the same."""
+        (own, *others), own_codes = self._given
+        return not others and own_codes.names_alike(codes) and own.reads_alike(reads)
 
     @property
     def first_codes(self) -> Int64s:

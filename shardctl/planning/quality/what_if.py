@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.element_size import ElementSize
@@ -20,6 +20,7 @@ from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.sample import epoch_length, sample_epoch
 from shardctl.planning.quality.score import Score, score_of
+from shardctl.planning.quality.storage_order import StorageOrder
 from shardctl.planning.quality.verdict import Verdict, verdict_of
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
@@ -42,7 +43,8 @@ class Question:
 
     `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
     shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
-    `resolved` is what the readers of stages read, `asked` the order under `settings` if it is made.
+    `resolved` is what the readers of stages read, `asked` the order under `settings` if it is made,
+    `storage` its places in storage, kept since most other settings read the same.
     """
 
     dataset: Dataset
@@ -53,6 +55,7 @@ class Question:
     element_size: ElementSize | None = None
     resolved: Resolved | None = None
     asked: Order | None = None
+    storage: StorageOrder | None = field(default=None, repr=False, compare=False)
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
@@ -194,13 +197,13 @@ def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None
 def _with_more_files(question: Question) -> Question | None:
     """Return the same examples with each shard in four, None where a list names the files."""
     splits = {piece.split.name: piece.split for piece in question.ranges}
-    lengths = [length for split in splits.values() for length in split.shard_lengths]
+    lengths = [split.lengths64() for split in splits.values()]
     settings = question.settings
     if settings.stages is not None or settings.file_order is not None:
         return None
-    if max(lengths) < _MORE_FILES:
+    if max(int(of_split.max(initial=0)) for of_split in lengths) < _MORE_FILES:
         return None
-    if len(lengths) * _MORE_FILES > _MAX_SHARDS:
+    if sum(map(len, lengths)) * _MORE_FILES > _MAX_SHARDS:
         return None
     finer = {name: _finer(split) for name, split in splits.items()}
     dataset = replace(

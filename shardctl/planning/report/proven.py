@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.core.progress import Progress
-from shardctl.core.snapshot.cells import cell_digests
+from shardctl.core.snapshot.order_tree import cells_of
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import PlannedOrder
@@ -40,7 +40,7 @@ def proven(pinned: PinnedOrder) -> PlannedOrder | NotShown:
     progress = Progress(None, "positions", min(limit, tree.num_examples))
     for block, start in enumerate(range(0, min(limit, tree.num_examples), size)):
         stop = min(start + size, tree.num_examples)
-        cells = list(cell_digests(live.order.chunks(start, stop), live.splits))
+        cells = list(cells_of(live.order, start, stop, live.splits, version=tree.version))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(
                 reason="what it pins gives another order today; it was written with rules "

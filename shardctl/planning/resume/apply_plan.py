@@ -127,14 +127,17 @@ def _found(reads: Reads, dataset: Dataset) -> Reads:
         here = np.flatnonzero(split == index)
         one = dataset.splits[index]
         if files.shards is None:
-            shard[here] = _shards_by_name([files.names[i] for i in reads.shard[here].tolist()], one)
+            shard[here] = _shards_by_name(files.names_at(reads.shard[here]), one)
         else:
             shard[here] = files.shards[reads.shard[here]]
         _check_lengths(reads, here, shard[here], one)
     return replace(reads, files=dataset, split=split, shard=shard)
 
 
-def _shards_by_name(names: list[str], split: Split) -> list[int]:
+def _shards_by_name(names: list[str], split: Split) -> Int64s | list[int]:
+    found = split.files[0].indices_of(names) if len(split.files) == 1 else None
+    if found is not None and (found >= 0).all():
+        return found
     places = {name: shard for shard, name in enumerate(split.filenames)}
     try:
         return [places[name] for name in names]
@@ -146,7 +149,7 @@ def _shards_by_name(names: list[str], split: Split) -> list[int]:
 
 def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> None:
     _check_shards(shard, split)
-    lengths = np.array(split.shard_lengths, np.int64)[shard]
+    lengths = split.lengths64()[shard]
     wrong = np.flatnonzero(lengths != reads.examples_in_shard[here])
     if wrong.size:
         row = int(here[wrong[0]])

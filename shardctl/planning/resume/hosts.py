@@ -12,6 +12,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.hosts.even_splits import even_range
+from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
@@ -135,7 +136,9 @@ def resume_on_hosts(
     remaining_total = sum(h.order.num_examples for h in old) - sum(counts)
     if unseeded:
         further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
-        sizes = settings.host_mode.num_examples(whole.order.reads, whole.ranges, to_hosts)
+        sizes = settings.host_mode.num_examples(
+            SharedReads(whole.order.reads, whole.ranges), to_hosts
+        )
         remaining_total = _total(left.num_examples, sizes * follow, settings)
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
     return ResumePlan(

@@ -17,7 +17,8 @@ from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.interleave.runs import Runs
+from shardctl.core.order.epoch_reading import EpochReading, Reading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
@@ -30,7 +31,11 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, plan_order
 from shardctl.planning.pinned.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.compare_streams import Counts, num_differing
+from shardctl.planning.resume.compare_streams import (
+    Counts,
+    num_differing,
+    num_differing_in_runs,
+)
 from shardctl.planning.resume.promises import (
     BrokenPromise,
     broken_promises,
@@ -134,8 +139,12 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     stop = plan.consumed + plan.remaining
     codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
     progress = Progress(None, "examples", plan.remaining, instead=phrase("prove fewer {epochs}"))
-    expected = progress.over(order.chunks(plan.consumed, stop), len)
-    moved = num_differing(expected, codes_read(order, plan))
+    if plan.mode == "exact" and order.has_long_runs:
+        left = progress.over(order.visits(plan.consumed, stop), _num_in_runs)
+        moved = num_differing_in_runs(left, _visits_in_order(order, plan))
+    else:
+        expected = progress.over(order.chunks(plan.consumed, stop), len)
+        moved = num_differing(expected, codes_read(order, plan))
     if plan.mode == "exact-order" and plan.remaining and not moved:
         moved = num_differing(_inputs_left(order, plan), _inputs_read(order, plan))
     lost = repeated = 0
@@ -333,10 +342,9 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReadin
     )
 
 
-def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
-    size = max(1, _PIECE // reading.stride)
-    for begin in range(start, stop, size):
-        yield reading.codes(begin, min(begin + size, stop))
+def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
+    for begin in range(start, stop, _PIECE):
+        yield reading.codes(begin, min(begin + _PIECE, stop))
 
 
 def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
@@ -346,16 +354,31 @@ def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
 
 
 def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
-    """Yield the codes in the order in which a host gets them from the instructions of its plan.
+    """Yield the codes in the order in which a host gets them from the instructions of its plan."""
+    for reading in _readings(order, plan):
+        yield from _chunks(reading, reading.num_examples)
+
+
+def _visits_in_order(order: Order, plan: ResumePlan) -> Iterator[Runs]:
+    """Yield what `_in_order` does, as runs."""
+    for reading in _readings(order, plan):
+        yield from reading.runs(0, reading.num_examples)
+
+
+def _num_in_runs(runs: Runs) -> int:
+    return int(runs[1].sum())
+
+
+def _readings(order: Order, plan: ResumePlan) -> Iterator[EpochReading]:
+    """Yield what a host reads by its plan.
 
     Where hosts share by `ds.shard`, what a buffer held is the host's own and read before.
     """
     reads, num_held = plan.instructions, plan.num_pending_instructions
     if plan.settings.host is not None and plan.settings.host_mode.reads_all and num_held:
-        yield from _read(reads.select(slice(0, num_held)), order)
+        yield _as_read(reads.select(slice(0, num_held)), order, None)
         reads = reads.select(slice(num_held, None))
-    reading = _as_read(reads, order, plan)
-    yield from _chunks(reading, reading.num_examples)
+    yield _as_read(reads, order, plan)
 
 
 def _inputs_left(order: Order, plan: ResumePlan) -> Iterator[Int64s]:

@@ -12,7 +12,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.nearness import nearest_first
-from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.epoch_reading import Reading
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.resume.after_read import (
@@ -297,7 +297,7 @@ def num_further_epochs(order: Order, epoch: int) -> int:
     return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
 
 
-def ids_at(order: Order, reading: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
+def ids_at(order: Order, reading: Reading, inputs: Int64s) -> tuple[int | str, ...]:
     """Return the ids at positions (int64[q]) of a reading of the files."""
     return tuple(order.codes.ids(reading.codes_at(inputs)) if len(inputs) else [])
 

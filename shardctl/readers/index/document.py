@@ -10,6 +10,7 @@ from itertools import accumulate, chain
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
@@ -17,13 +18,14 @@ from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.json_text import read_json
+from shardctl.files.lists.counts_text import CountsText
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.layout_document import folder_of_layout
+from shardctl.readers.layout_document import LONG_LISTS, folder_of_layout
 from shardctl.readers.records.contents import Compression
 
 KIND = "index"
@@ -214,7 +216,7 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    document = read_json(path) if path.suffix == ".json" else read_yaml(path)
+    document = (read_json if path.suffix == ".json" else read_yaml)(path, packed=LONG_LISTS)
     with fields.said_about(printable(str(path))):
         if not is_index_document(document):
             raise DatasetError("it is not a layout that shardctl index wrote")
@@ -304,12 +306,12 @@ def _read_split(
 ) -> tuple[Split, Sequence[int], Sequence[str]]:
     name = fields.split_name(record.get("name"))
     with fields.said_about(f"split {quoted(name)}"):
-        lengths = tuple(_counts(record, "shard_lengths"))
-        for key, actual in (("num_examples", sum(lengths)), ("num_shards", len(lengths))):
+        lengths = _counts(record, "shard_lengths")
+        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
             if record.get(key, actual) != actual:
                 said = fields.shown(record[key])
                 raise DatasetError(f"{key} {said} is not that of shard_lengths, {actual}")
-        sizes = tuple(_counts(record, "shard_bytes"))
+        sizes = _counts(record, "shard_bytes")
         versions = tuple(map(str, fields.items(record.get("versions"), "versions")))
         if not len(sizes) == len(versions) == len(lengths):
             raise DatasetError("not one length, size and version a shard")
@@ -317,14 +319,12 @@ def _read_split(
             name=name,
             shard_lengths=lengths,
             files=tuple(files_of_field(record.get("files"), len(lengths), folder)),
-            num_bytes=sum(sizes),
+            num_bytes=sizes.total(),
         )
         return split, sizes, versions
 
 
-def _counts(record: Mapping[str, object], key: str) -> Iterator[int]:
-    items = fields.items(record.get(key), key)
-    if set(map(type, items)) <= {int} and (not items or min(items) >= 0):
-        yield from items
-    else:
-        yield from (fields.count(item, f"{key} of shard {n}") for n, item in enumerate(items))
+def _counts(record: Mapping[str, object], key: str) -> PackedInts:
+    value = record.get(key)
+    items = value if isinstance(value, CountsText) else fields.items(value, key)
+    return fields.counts(items, f"{key} of shard {{}}")

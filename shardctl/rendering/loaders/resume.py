@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.columns import Cell, Numbers, RecordStream
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import identity_head
 from shardctl.files.plan.writer import CSV_HEADER
 from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
+from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
 __all__ = ["CSV_HEADER", "resume_document", "resume_rows", "resume_table"]
 
 _ROWS = 10  # file instructions on a terminal
-_PIECE = 1 << 14
+_FIELDS = ("filename", "split", "skip", "take", "examples_in_shard")
 _COLUMNS = (
     Column(heading="file", align="left", names_files=True),
     Column(heading="skip"),
@@ -41,14 +42,14 @@ def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
     if plan.remaining_total != plan.remaining:
         left += f", {plan.remaining_total:,} in all"
     yield paragraph(left, screen)
-    num_runs = 0 if plan.instructions is None else len(plan.instructions)
+    reads = plan.instructions
+    num_runs = 0 if reads is None else len(reads)
     if num_runs > len(plan.order.reads):
         yield paragraph(
             f"they are {num_runs:,} runs of neighbours; --format json lists them", screen
         )
-    elif num_runs:
-        rows = OnDemand(num_runs, lambda index: _row(plan.instructions, index))
-        yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
+    elif reads is not None and num_runs:
+        yield from table_pieces(_COLUMNS, _rows(reads), screen, keep=_ROWS)
     yield paragraph("exact: the order continues id by id.", screen)
     said = [
         f"{call.call}({', '.join(f'{name}={value}' for name, value in call.arguments.items())})"
@@ -60,10 +61,13 @@ def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
     yield paragraph("in Python: --format python writes the code that reads what is left", screen)
 
 
-def _row(reads: Reads | None, index: int) -> Sequence[str]:
-    assert reads is not None
-    (one,) = reads.select(slice(index, index + 1))
-    return (one.filename, f"{one.skip:,}", f"{one.take:,}", f"{one.examples_in_shard:,}")
+def _rows(reads: Reads) -> TextRows:
+    def columns(start: int, stop: int) -> Sequence[Cell]:
+        piece = reads.select(slice(start, stop))
+        numbers = (piece.skip, piece.take, piece.examples_in_shard)
+        return [piece.names(), *(Numbers(values=values, grouped=True) for values in numbers)]
+
+    return TextRows(len(reads), columns)
 
 
 def resume_document(plan: LoaderPlan) -> Document:
@@ -77,7 +81,9 @@ def resume_document(plan: LoaderPlan) -> Document:
         "epoch": stop.epoch,
         "remaining": plan.remaining,
         "remaining_total": plan.remaining_total,
-        "file_instructions": None if plan.instructions is None else _records(plan.instructions),
+        "file_instructions": (
+            None if plan.instructions is None else plan.instructions.records(_FIELDS)
+        ),
         "read_config": None,
         "after_read": [{"call": one.call, **one.arguments} for one in plan.after_read],
         "mode": "exact",
@@ -87,20 +93,13 @@ def resume_document(plan: LoaderPlan) -> Document:
     }
 
 
-def _records(reads: Reads) -> OnDemand[Document]:
-    names = ("filename", "split", "skip", "take", "examples_in_shard")
-
-    def record(index: int) -> Document:
-        (one,) = reads.select(slice(index, index + 1))
-        return {name: getattr(one, name) for name in names}
-
-    return OnDemand(len(reads), record)
-
-
-def resume_rows(plan: LoaderPlan) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each file instruction, without a host."""
+def resume_rows(plan: LoaderPlan) -> RecordStream:
+    """Return a CSV row for each file instruction, without a host."""
     reads = plan.instructions
-    for start in range(0, 0 if reads is None else len(reads), _PIECE):
-        assert reads is not None
-        for one in reads.select(slice(start, start + _PIECE)):
-            yield (None, one.filename, one.split, one.skip, one.take, one.examples_in_shard)
+    return RecordStream(
+        CSV_HEADER,
+        lambda: (
+            (count, [None, *cells])
+            for count, cells in (() if reads is None else reads.records(_FIELDS).pieces())
+        ),
+    )

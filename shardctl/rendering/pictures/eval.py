@@ -33,8 +33,7 @@ from shardctl.rendering.pictures.picture import (
     Role,
     text_width,
 )
-from shardctl.rendering.text.quantities import counts_between
-from shardctl.rendering.text.step_rows import (
+from shardctl.rendering.text.orders.step_rows import (
     Kind,
     Piece,
     StepWindow,
@@ -45,6 +44,7 @@ from shardctl.rendering.text.step_rows import (
     step_pieces,
     step_window,
 )
+from shardctl.rendering.text.quantities import counts_between
 
 _ROWS = 24  # hosts, or groups of them
 _STEPS = 24  # that are drawn one by one

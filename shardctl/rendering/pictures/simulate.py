@@ -12,7 +12,7 @@ from shardctl.rendering.pictures.picture import TEXT, Label, Mark, Numbers, Pict
 from shardctl.rendering.pictures.strips.blocks import MOST_STEPS, ids_said
 from shardctl.rendering.pictures.strips.position_rows import MOST_RUNS, first_rows, position_rows
 from shardctl.rendering.pictures.strips.slot_rows import first_slots, slot_rows
-from shardctl.rendering.text.strip_rows import ids_text, shard_name, step_starts
+from shardctl.rendering.text.orders.strip_rows import ids_text, shard_name, step_starts
 
 _TOLD = 3  # visits that are told in words
 

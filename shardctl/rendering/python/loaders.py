@@ -13,7 +13,7 @@ from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import hugging_face, reader
 from shardctl.rendering.python.settings_code import settings_code
 from shardctl.rendering.python.source import call, comment, keywords, literal, module
-from shardctl.rendering.text.order_records import pipeline_line
+from shardctl.rendering.text.orders.order_records import pipeline_line
 
 _DATA = "torch.utils.data"
 _REST_OF_BATCHES = """\

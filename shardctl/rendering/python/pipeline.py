@@ -15,7 +15,7 @@ from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.source import call, comment, keywords, literal, module
-from shardctl.rendering.text.order_records import pipeline_line
+from shardctl.rendering.text.orders.order_records import pipeline_line
 
 
 def simulate_python(simulation: Simulation) -> Iterator[str]:

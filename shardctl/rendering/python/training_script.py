@@ -21,7 +21,7 @@ from shardctl.rendering.python import reader
 from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
 from shardctl.rendering.python.settings_code import settings_code
 from shardctl.rendering.python.source import call, comment, literal, module
-from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.orders.order_records import settings_words
 
 _NO_BATCHES = (
     "a training step takes a batch: give --batch B, or --stages whose elements are batches"

@@ -13,7 +13,7 @@ from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.quality.loaders.ending import Ending
 from shardctl.planning.quality.loaders.way_to_read import WayToRead
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.orders.order_records import settings_words
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = (

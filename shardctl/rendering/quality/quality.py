@@ -21,7 +21,7 @@ from shardctl.rendering.quality.metrics import (
     part_record,
     part_table,
 )
-from shardctl.rendering.text.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 

@@ -18,7 +18,7 @@ from shardctl.rendering.report.loaders import loaders_section
 from shardctl.rendering.report.shuffle import open_section, shuffle_section
 from shardctl.rendering.report.style import STYLE
 from shardctl.rendering.report.summary import summary_section
-from shardctl.rendering.text.order_records import pipeline_record, settings_words
+from shardctl.rendering.text.orders.order_records import pipeline_record, settings_words
 
 # Nothing is loaded or sent, and no script runs, whatever stands in a page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -11,8 +11,7 @@ from shardctl.planning.eval.groups import HostGroup, host_groups
 from shardctl.rendering.terminal.bars import beside
 from shardctl.rendering.terminal.ticks import tick_line
 from shardctl.rendering.text.looks import Look, styled
-from shardctl.rendering.text.quantities import counts_between, short_count
-from shardctl.rendering.text.step_rows import (
+from shardctl.rendering.text.orders.step_rows import (
     Kind,
     Piece,
     StepWindow,
@@ -22,6 +21,7 @@ from shardctl.rendering.text.step_rows import (
     step_pieces,
     step_window,
 )
+from shardctl.rendering.text.quantities import counts_between, short_count
 from shardctl.rendering.text.tables import Screen, paragraph
 
 _ROWS = 12  # hosts, or groups of them

@@ -12,8 +12,8 @@ from shardctl.planning.simulate import Simulation
 from shardctl.rendering.terminal.bars import beside
 from shardctl.rendering.terminal.ticks import tick_line
 from shardctl.rendering.text.looks import SLOT_LOOKS, slot_styled
+from shardctl.rendering.text.orders.strip_rows import epoch_starts, hues_of, shard_name, step_starts
 from shardctl.rendering.text.quantities import short_count
-from shardctl.rendering.text.strip_rows import epoch_starts, hues_of, shard_name, step_starts
 from shardctl.rendering.text.tables import Screen, display_width, paragraph
 
 _SLOTS = 16  # rows of slots

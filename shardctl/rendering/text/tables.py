@@ -22,6 +22,7 @@ from typing import Literal
 
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted, printable
+from shardctl.rendering.text.column_tables import TextRows, column_widths, padded_rows
 from shardctl.rendering.text.looks import Look, styled
 
 WIDEST_PICTURE = 80  # columns, which the eye takes in at once
@@ -111,11 +112,13 @@ def table_pieces(
     screen: Screen,
     *,
     keep: int | None = None,
+    widest: Sequence[Sequence[str]] | None = None,
 ) -> Iterator[str]:
     """Yield a table as text; rows that are made on demand are made twice, and never all kept.
 
     Of more than `keep` rows a screen that abridges gets the first and the last, and between them a
-    line that counts the others.
+    line that counts the others. Where rows are still to come, `widest` are some with cells as wide
+    as theirs and all names of files among them.
 
     >>> columns, rows = [Column(heading="take")], [["1"], ["2"], ["3"], ["4"]]
     >>> print(table(columns, rows, Screen(width=80, abridged=True), keep=2), end="")
@@ -125,18 +128,34 @@ def table_pieces(
        4
     """
     shown, gap = _shown(rows, keep, screen)
-    cells: Sequence[Sequence[str]]
+    cells: Iterable[Sequence[str]]
     cells_of = partial(_cells, screen)
-    cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
+    if widest is None:
+        cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
+        measured = cells
+    else:
+        cells, measured = map(cells_of, shown), list(map(cells_of, widest))
     headings = [column.heading for column in columns]
     widths = list(map(display_width, headings))
-    for row in cells:
-        widths = list(map(max, widths, map(display_width, row)))
+    if isinstance(shown, TextRows) and shown:
+        shown_text = partial(printable, limit=_limit(screen))
+        needed, all_end = column_widths(shown, shown_text, display_width)
+        widths = list(map(max, widths, needed))
+        all_end = all_end and columns[-1].align == "right"  # without blanks to take off
+        if all_end and _fitting(widths, columns, screen.width) == widths:
+            (line,) = _row(headings, widths, columns)
+            yield f"{_styled(line, 'bold', screen)}\n"
+            on_left = [column.align == "left" for column in columns]
+            yield from padded_rows(shown, widths, on_left, _GAP, shown_text, display_width)
+            return
+    else:
+        for row in measured:
+            widths = list(map(max, widths, map(display_width, row)))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
         yield from _records(headings, cells, gap, screen)
         return
-    eliding = _eliding(cells, widths, fitting, columns)
+    eliding = _eliding(measured, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
     for number, row in enumerate(cells):
@@ -179,8 +198,12 @@ def left_out(count: int, noun: str, screen: Screen) -> str:
     return line if screen.width is None else f"{line}; --all shows them"
 
 
+def _limit(screen: Screen) -> int:
+    return _WHOLE if screen.width is None else _LONGEST_TEXT
+
+
 def _cells(screen: Screen, row: Sequence[str]) -> list[str]:
-    limit = _WHOLE if screen.width is None else _LONGEST_TEXT
+    limit = _limit(screen)
     texts = [printable(cell, limit) for cell in row]
     if not screen.color:  # no looks are needed, and there may be very many cells
         return texts
@@ -272,7 +295,7 @@ def _row(
 
 
 def _records(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], gap: _Gap, screen: Screen
+    headings: Sequence[str], rows: Iterable[Sequence[str]], gap: _Gap, screen: Screen
 ) -> Iterator[str]:
     """Yield each row as lines of `heading: cell`, cells without text left out."""
     if not rows:

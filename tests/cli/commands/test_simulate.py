@@ -210,14 +210,14 @@ def test_a_terminal_gets_colour_and_lines_that_fit() -> None:
 
 def test_a_long_file_has_a_progress_bar_on_stderr(tmp_path: Path) -> None:
     out, error = run_on_a_terminal(
-        *("simulate", *IMAGENET, "--take", "500000"),
-        *("-f", "jsonl", "-o", str(tmp_path / "out")),
+        *("simulate", *IMAGENET, "--epochs", "20", "--take", "16_000_000"),
+        *("--buffer", "10000", "--buffer-seed", "1", "-f", "ids", "-o", str(tmp_path / "out")),
     )
     assert out == ""
     assert "examples" in error
     assert "%" in error
     with open(tmp_path / "out", "rb") as file:
-        assert sum(1 for _ in file) == 500_000
+        assert sum(1 for _ in file) == 16_000_000
 
 
 def test_a_terminal_gets_no_bytes_of_an_array(shardctl: Shardctl) -> None:

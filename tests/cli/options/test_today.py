@@ -47,9 +47,9 @@ def reads(shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
         shardctl("snapshot", "-d", f"{ref}.yaml", "-o", f"{name}.order.yaml")
     seen: list[Path] = []
 
-    def counting(path: Path) -> Any:
+    def counting(path: Path, **options: Any) -> Any:
         seen.append(path)
-        return read_layout_file(path)
+        return read_layout_file(path, **options)
 
     monkeypatch.setattr("shardctl.readers.layout_file.read_layout_file", counting)
     return seen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import random
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.core.dataset import shard_files
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
-from tests.cases import check_cases
+from tests.cases import check_cases, counted
 from tests.strategies import error_line
 
 NAMES = {"dataset": "toy", "split": "train", "file_format": "tfrecord"}
@@ -341,3 +343,24 @@ def test_a_name_that_cannot_be_opened_is_refused(name: str) -> None:
 def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
     name = os.fsdecode(b"a\xff")
     assert list(ShardFiles(names=(name,), num_shards=1)) == [name]
+
+
+def test_indices_of_names_are_those_of_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shard_files, "_PIECE", 3)
+    for seed in counted(range(200)):
+        draw = random.Random(seed)
+        pattern = draw.choice(("d-\0", "a/d-\0-of-00012.x", "\0", "é-\0", "a\0b/c", "d-\0-\0"))
+        files = ShardFiles(pattern=pattern, num_shards=draw.choice((1, 12, 100_001)))
+        known = [path.rpartition("/")[2] for path in files]
+        names = [draw.choice(known) for _ in range(draw.randrange(9))]
+        if names and draw.random() < 0.5:
+            at = draw.randrange(len(names))
+            whole = names[at]
+            place = draw.randrange(len(whole))
+            other = draw.choice(("", "0", "9", "٣", "x", "00", "\n"))
+            names[at] = whole[:place] + other + whole[place + 1 :]
+        found = files.indices_of(names)
+        assert (found is None) == (pattern not in ("d-\0", "a/d-\0-of-00012.x", "\0"))
+        if found is not None:
+            meant = [known.index(name) if name in known else -1 for name in names]
+            assert found.tolist() == meant, f"seed {seed}"

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.hosts.host_reads import HostReads
+from shardctl.core.hosts.host_reads import HostReads, SharedReads
 from shardctl.core.hosts.modes import HOST_MODES, HostBy
 from shardctl.core.instructions.file_instruction import file_instructions
 from shardctl.core.instructions.reads import reads_of
@@ -37,12 +37,14 @@ STRATEGIES: tuple[HostBy, ...] = ("even", "files", "examples")
 
 def _reads_of(dataset: Dataset, spec: str, strategy: HostBy, num_hosts: int) -> HostReads:
     ranges = resolve_subsplit(spec, dataset).ranges
-    return HOST_MODES[strategy].host_reads(reads_of(dataset, ranges), ranges, num_hosts)
+    return HOST_MODES[strategy].host_reads(
+        SharedReads(reads_of(dataset, ranges), ranges), num_hosts
+    )
 
 
 def _check_by_hand(case: HostCase) -> None:
     mode = HOST_MODES[case.strategy]
-    found = mode.host_reads(case.table, case.ranges, case.num_hosts)
+    found = mode.host_reads(SharedReads(case.table, case.ranges), case.num_hosts)
     hosts = case.reads()
     files = [{example[:2] for example in chain(*reads)} for reads in hosts]
     assert found.num_instructions.tolist() == [len(reads) for reads in hosts]
@@ -55,7 +57,7 @@ def _check_by_hand(case: HostCase) -> None:
         everything = list(chain(*hosts[0]))
         handed_out = [len(everything[i :: case.num_hosts]) for i in range(case.num_hosts)]
     assert found.num_examples.tolist() == handed_out
-    counted = mode.num_examples(case.table, case.ranges, case.num_hosts)
+    counted = mode.num_examples(SharedReads(case.table, case.ranges), case.num_hosts)
     assert counted.tolist() == handed_out
     num_bytes = [case.num_bytes(reads) for reads in hosts]
     if found.num_bytes is not None:
@@ -71,6 +73,27 @@ def test_figures_are_those_of_examples_listed_by_hand() -> None:
 @pytest.mark.fuzz
 def test_figures_are_those_of_many_more_examples_listed_by_hand() -> None:
     check_cases(host_cases(), _check_by_hand, FUZZ, fuzz=True)
+
+
+def test_one_table_serves_many_numbers_of_hosts() -> None:
+    """As each number asked alone, and its sums as those of slices."""
+    rng = np.random.default_rng(3)
+    lengths = tuple(rng.integers(0, 9, 3000).tolist())
+    ranges = resolve_subsplit("train[:60%]+train[40%:]", toy_dataset({"train": lengths})).ranges
+    dataset = Dataset(name="toy", splits=(ranges[0].split,))
+    reads = reads_of(dataset, ranges)
+    shared, num_cases = SharedReads(reads, ranges), 0
+    for num_hosts in (1, 2, 3, 64, 1000, 1025, 2999, 5000):
+        by_files = shared.by_files(num_hosts)
+        sums = [int(reads.take[host::num_hosts].sum()) for host in range(num_hosts)]
+        assert by_files.num_examples.tolist() == sums
+        turns = np.arange(len(reads)) % num_hosts
+        assert by_files == shared.by_rows(turns, num_hosts)
+        for mode in HOST_MODES.values():
+            alone = mode.host_reads(SharedReads(reads, ranges), num_hosts)
+            assert mode.host_reads(shared, num_hosts) == alone
+            num_cases += 1
+    add_cases(num_cases)
 
 
 def test_what_a_host_skips_in_a_file_is_read() -> None:

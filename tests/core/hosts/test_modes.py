@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,9 +12,8 @@ import pytest
 import shardctl
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
-from shardctl.core.hosts.host_reads import HostReads, reads_of_rows
+from shardctl.core.hosts.host_reads import HostReads, SharedReads
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
-from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
@@ -150,13 +148,14 @@ class Blocks(HostMode):
         start, stop = (num_files * i // host.count for i in (host.index, host.index + 1))
         return slice(start, stop)
 
-    def host_reads(self, table: Reads, ranges: Sequence[SplitRange], num_hosts: int) -> HostReads:
+    def host_reads(self, shared: SharedReads, num_hosts: int) -> HostReads:
         """Give each block to its host."""
-        owner = np.zeros(len(table), np.int64)
+        num_files = len(shared.reads)
+        owner = np.zeros(num_files, np.int64)
         for index in range(num_hosts):
             host = Host(index=index, count=num_hosts)
-            owner[self.own_instructions(len(table), host)] = index
-        return reads_of_rows(table, owner, num_hosts)
+            owner[self.own_instructions(num_files, host)] = index
+        return shared.by_rows(owner, num_hosts)
 
 
 TRAIN = Split(name="train", shard_lengths=(2, 3, 1, 4, 2, 5))

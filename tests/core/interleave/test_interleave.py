@@ -56,6 +56,34 @@ def test_a_block_longer_than_every_shard_reads_shard_by_shard(case: Case) -> Non
     assert shards.tolist() == [s for s, length in enumerate(case.lengths) for _ in range(length)]
 
 
+def _check_every(rng: Random) -> None:
+    """Compare every so manieth id, in pieces of all sizes, with the slice that is read by hand."""
+    case = random_case(rng)
+    order, by_hand = interleave(case), ids_by_hand(case)
+    step = rng.choice((1, 2, 5, 31, 32, 33, 99, 100, 101, 3000))
+    stop = rng.randint(0, order.num_examples)
+    start = rng.randint(0, stop)
+    found = order.read_every(step, start, stop, case.first_ids)
+    assert found.tolist() == by_hand[start:stop:step], f"{case}, {step}, {start}, {stop}"
+
+
+@pytest.mark.parametrize("size", [1, 7, 1 << 16])
+def test_every_so_manieth_id_is_that_of_the_slice(
+    monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    module = "shardctl.core.interleave.interleave"
+    monkeypatch.setattr(f"{module}._LOOKED_UP", size)
+    monkeypatch.setattr(f"{module}._READ", size)
+    for case in counted(range(200)):
+        _check_every(Random(case))
+
+
+@pytest.mark.fuzz
+def test_many_more_ids_are_those_of_slices() -> None:
+    for case in counted(range(FUZZ)):
+        _check_every(Random(case + 1000))
+
+
 @settings(max_examples=200, deadline=None)
 @given(cases(), st.integers(1, 20), st.data())
 def test_chunks_joined_are_the_slice(case: Case, chunk_size: int, data: st.DataObject) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from itertools import pairwise
 
@@ -11,9 +12,9 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.epoch_reading import MAX_OPENED
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import Case, cases, changed, elements, tensorflow_dataset
@@ -43,6 +44,20 @@ def agrees_with_tensorflow(case: Case) -> None:
     tf.random.set_seed(None)
 
 
+def test_files_without_examples_fill_no_buffer_however_often() -> None:
+    order = of_shards(0, 0, repeat_files=True, buffer=10, buffer_seed=3, epochs=5)
+    assert order.replay(0).num_elements == order.reading(0).num_examples == 0
+
+
+def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
+    settings = {"repeat_files": True, "host_by": "examples", "host": Host(index=1, count=1000)}
+    most = (2**63 - 1) // 1000
+    order = of_shards(5, 3, epochs=most, **settings)
+    assert order.codes_at([most - 1]).tolist() == [((most - 1) * 1000 + 1) % 8]
+    with pytest.raises(UsageError, match="of 1000 examples: positions go up to"):
+        of_shards(5, 3, epochs=most + 1, **settings)
+
+
 def test_every_pass_is_what_tensorflow_hands_out() -> None:
     check_cases(cases(), agrees_with_tensorflow, 25)
 
@@ -50,6 +65,54 @@ def test_every_pass_is_what_tensorflow_hands_out() -> None:
 @pytest.mark.fuzz
 def test_every_pass_is_what_tensorflow_hands_out_fuzzed() -> None:
     check_cases(cases(), agrees_with_tensorflow, FUZZ, fuzz=True)
+
+
+def runs_are_those_of_the_codes(case: Case) -> None:
+    order = case.order()
+    draw = random.Random(repr(case))
+    bounds = sorted(draw.choices(range(order.num_examples + 1), k=2))
+    for start, stop in ((0, order.num_examples), bounds):
+        runs = runs_of(order, start, stop)
+        codes = [code for first, length in runs for code in range(first, first + length)]
+        assert codes == order.read(start, stop).tolist(), (case, start, stop)
+        assert all(first + length != other for (first, length), (other, _) in pairwise(runs))
+        assert all(length > 0 for _, length in runs), (case, start, stop)
+
+
+def runs_of(order: Order, start: int, stop: int) -> list[tuple[int, int]]:
+    pieces = [zip(*map(np.ndarray.tolist, piece), strict=True) for piece in order.runs(start, stop)]
+    return [run for piece in pieces for run in piece]
+
+
+def test_runs_hold_the_codes_and_are_as_long_as_can_be() -> None:
+    check_cases(cases(), runs_are_those_of_the_codes, 60)
+
+
+@pytest.mark.fuzz
+def test_runs_hold_the_codes_and_are_as_long_as_can_be_fuzzed() -> None:
+    check_cases(cases(), runs_are_those_of_the_codes, FUZZ, fuzz=True)
+
+
+@pytest.mark.parametrize("epochs", [1, 3])
+def test_files_that_are_read_one_after_the_other_are_one_run(epochs: int) -> None:
+    order = of_shards(5, 0, 7, cycle=1, epochs=epochs)
+    assert runs_of(order, 0, order.num_examples) == [(0, 12)] * epochs
+    assert runs_of(order, 3, 3) == []
+    with pytest.raises(UsageError, match="start=4 and stop=3"):
+        list(order.runs(4, 3))
+
+
+def test_runs_of_many_visits_come_in_pieces_that_fit_together() -> None:
+    for block, cycle in ((1, 3), (3, 1), (3, 7), (50, 4)):
+        order = of_shards(*[0, 3, 200_000, 0, 1, 50_000] * 2, *[0] * 9, cycle=cycle, block=block)
+        whole = [
+            np.concatenate(column)
+            for column in zip(*order.runs(5, order.num_examples), strict=True)
+        ]
+        starts = np.cumsum(whole[1]) - whole[1]
+        codes = np.repeat(whole[0] - starts, whole[1]) + np.arange(whole[1].sum())
+        assert np.array_equal(codes, order.read(5, order.num_examples)), (block, cycle)
+        assert max(len(firsts) for firsts, _ in order.runs(5, order.num_examples)) < 1 << 17
 
 
 @pytest.mark.parametrize("reshuffle", [True, False])
@@ -147,12 +210,23 @@ def test_repeated_files_of_more_epochs_begin_the_same() -> None:
             assert longer[: len(shorter)] == shorter
 
 
-def test_a_far_epoch_of_repeated_files_builds_no_farther_than_asked() -> None:
+def test_a_far_epoch_of_repeated_files_costs_no_more_than_a_near_one() -> None:
     far = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=2**50)
     near = of_shards(5, 3, shuffle_seed=1, repeat_files=True, epochs=9)
     assert far.read(60, 72).tolist() == near.read(60, 72).tolist()
-    with pytest.raises(UsageError, match=rf"more than {MAX_OPENED}; ask for fewer epochs"):
-        far.codes_at([2**52])
+    # 16 files are read at a time, each in one visit: the files of eight epochs, one by one.
+    codes = far.read(2**52, 2**52 + 64)
+    first = 2**52 // 64 * 64 // 8
+    openings = [
+        shuffle_permutation(2, 2, far.seeds.of_files(epoch)) for epoch in range(first, first + 8)
+    ]
+    files = {0: [0, 1, 2, 3, 4], 1: [5, 6, 7]}
+    assert codes.tolist() == [
+        code for rows in openings for row in rows.tolist() for code in files[row]
+    ]
+    uneven = of_shards(5, 3, shuffle_seed=1, block=4, cycle=2, repeat_files=True, epochs=2**50)
+    with pytest.raises(UsageError, match="more than a day is refused; ask for fewer epochs"):
+        uneven.codes_at([2**52])
 
 
 def test_chunks_are_bounded_and_make_up_the_whole() -> None:

@@ -24,7 +24,7 @@ from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import setting_causes
 from shardctl.rendering.text.command_line import option_name
-from shardctl.rendering.text.order_records import settings_words
+from shardctl.rendering.text.orders.order_records import settings_words
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

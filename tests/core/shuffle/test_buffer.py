@@ -182,17 +182,39 @@ def test_far_into_a_long_input_nothing_is_lost_or_doubled(
     assert replay.outputs_of(outputs).tolist() == list(range(start, stop))
 
 
-@pytest.mark.parametrize("lookback_buffers", [1, 2, 3])
-def test_a_late_start_looks_back_until_it_knows_the_buffer(
+@pytest.mark.parametrize("lookback_buffers", [0, 1, 3])
+def test_what_a_late_start_does_not_look_back_to_is_followed(
     lookback_buffers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     replay = ShuffleReplay(
         num_elements=20_000, buffer_size=150, seeds=shuffle_kernel_seeds(5, None)
     )
     expected = tf_order(20_000, 150, 5)
-    monkeypatch.setattr(shuffle_buffer, "LOOKBACK_BUFFERS", lookback_buffers)
-    for start in (1, 151, 5_000, 19_851, 19_999):
-        assert np.concatenate(list(replay.chunks(start))).tolist() == expected[start:]
+    for size in ("_LOOKBACK_OF_SMALL", "_LOOKBACK"):
+        monkeypatch.setattr(shuffle_buffer, size, lookback_buffers)
+    for small in (1, 1 << 17):
+        monkeypatch.setattr(shuffle_buffer, "_SMALL", small)
+        for start in (1, 151, 5_000, 19_851, 19_999):
+            chunks = list(replay.chunks(start))
+            assert np.concatenate(chunks).tolist() == expected[start:]
+
+
+def test_nothing_is_followed_from_the_start_of_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    def followed(*_: object) -> None:
+        raise AssertionError("the buffer holds what was read, and nothing was moved before")
+
+    replay = ShuffleReplay(num_elements=1000, buffer_size=1000, seeds=shuffle_kernel_seeds(5, None))
+    expected = tf_order(1000, 1000, 5)
+    monkeypatch.setattr(shuffle_buffer, "inputs_of_places", followed)
+    assert np.concatenate(list(replay.chunks())).tolist() == expected
+
+
+def test_all_of_a_buffer_that_cannot_be_replayed_is_refused_at_once() -> None:
+    seeds = shuffle_kernel_seeds(5, None)
+    replay = ShuffleReplay(num_elements=10**10, buffer_size=10**10, seeds=seeds)
+    assert replay.follows(5 * 10**9, 5 * 10**9 + 100)
+    with pytest.raises(UsageError, match=r"more than 134,217,728 examples are refused"):
+        next(replay.chunks())
 
 
 def test_positions_are_found_in_any_order_and_more_than_once() -> None:

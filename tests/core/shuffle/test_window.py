@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.core.shuffle.window import UNKNOWN, ShuffleWindow
+from shardctl.core.shuffle.window import ShuffleWindow
 
 
 @st.composite
@@ -64,12 +64,12 @@ def test_a_place_is_taken_from_more_than_once() -> None:
     assert window.contents().tolist() == [3, 4, 5]
 
 
-def test_of_a_buffer_entered_midway_only_the_newest_input_is_known() -> None:
+def test_a_buffer_entered_midway_holds_the_numbers_of_its_places() -> None:
     window = ShuffleWindow(100, 4, 50)
-    assert window.contents().tolist() == [UNKNOWN] * 3 + [53]
-    # The known one leaves for an unknown one; the next input is read and known.
+    assert window.contents().tolist() == [50, 51, 52, 53]
+    # Input 53 leaves for what was at place 50 by then; the next input is read.
     assert window.advance(np.array([3, 3], np.uint8)).tolist() == [53, 54]
-    assert window.contents().tolist() == [UNKNOWN] * 3 + [55]
+    assert window.contents().tolist() == [52, 50, 51, 55]
 
 
 @pytest.mark.parametrize(
@@ -80,4 +80,4 @@ def test_contents_are_as_wide_as_their_numbers_need(
 ) -> None:
     window = ShuffleWindow(num_elements, 2, num_elements - 2)
     assert window.contents().dtype == dtype
-    assert window.contents().tolist() == [UNKNOWN, num_elements - 1]
+    assert window.contents().tolist() == [num_elements - 2, num_elements - 1]

@@ -90,3 +90,9 @@ def test_an_empty_order_has_a_root_of_its_own() -> None:
 def test_the_number_of_leaves_has_to_be_that_of_the_examples() -> None:
     with pytest.raises(ValueError, match="1 leaves; 4097 examples have 2"):
         HashTree(num_examples=4097, leaves=(b"a",))
+
+
+def test_trees_of_two_versions_are_not_compared() -> None:
+    one, other = (HashTree(num_examples=9, leaves=(b"a",), version=version) for version in (1, 2))
+    with pytest.raises(ValueError, match="versions 1 and 2"):
+        differing_blocks(one, other)

@@ -169,7 +169,7 @@ def test_the_instructions_are_those_of_the_text(name: str) -> None:
         for host in (None, *document.get("hosts", []))
         for record in (document if host is None else host)["file_instructions"]
     ]
-    assert [list(row) for row in instruction_rows(read_plan(FOLDER / name))] == records
+    assert [list(row) for row in instruction_rows(read_plan(FOLDER / name)).rows()] == records
 
 
 @pytest.mark.parametrize("name", AFTER_READ)

@@ -146,13 +146,15 @@ def test_a_digest_that_changed_is_an_edit(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("version", "words"),
-    [("2", "newer shardctl"), ("0", "older shardctl"), ("'1'", "not a version"), ("true", "no")],
+    [("3", "newer shardctl"), ("0", "older shardctl"), ("'1'", "not a version"), ("true", "no")],
 )
 def test_another_format_version_is_named(version: str, words: str, tmp_path: Path) -> None:
-    line = refusal(TEXT.replace("format_version: 1", f"format_version: {version}"), tmp_path)
-    assert line is not None
-    assert words in line
-    assert "order.yaml" in line
+    for before in ("format_version: 1", "tree:\n  version: 2"):
+        assert before in TEXT
+        line = refusal(TEXT.replace(before, f"{before[:-1]}{version}"), tmp_path)
+        assert line is not None
+        assert words in line
+        assert "order.yaml" in line
 
 
 @pytest.mark.parametrize(
@@ -198,8 +200,8 @@ def resealed(document: dict[str, Any]) -> str:
         (("num_examples",), 10**18, "leaf_size"),
         (("num_examples",), 12_000, "2 leaves; 12000 examples have 3"),
         (("tree", "leaf_size"), 1, "leaf_size"),
-        (("tree", "leaves"), ["0" * 32] * 2, "root"),
-        (("tree", "leaves"), ["x"], "hex digits"),
+        (("tree", "digests"), ["0" * 32] * 2, "root"),
+        (("tree", "digests"), ["x"], "hex digits"),
         (("tree",), None, "tree must be a mapping"),
         (("spec",), 3, "spec must be text"),
         (("pipeline",), [], "pipeline must be a mapping"),

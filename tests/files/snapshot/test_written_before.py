@@ -14,15 +14,17 @@ from shardctl.files.comparable_file import read_comparable
 from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
 
 FOLDER = Path(__file__).parent / "written_before"
-FILES = sorted(path.name for path in FOLDER.glob("*.pinned.*"))
+VERSION_2 = Path(__file__).parent / "version_2"
+FILES = sorted(path for folder in (FOLDER, VERSION_2) for path in folder.glob("*.pinned.*"))
 
 
-@pytest.mark.parametrize("name", FILES)
-def test_a_file_is_read_and_written_again_to_the_byte(name: str) -> None:
-    found = read_comparable(FOLDER / name)
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_a_file_is_read_and_written_again_to_the_byte(path: Path) -> None:
+    found = read_comparable(path)
     assert isinstance(found, Snapshot)
-    write = snapshot_json if name.endswith("json") else snapshot_yaml
-    assert "".join(write(found)) == (FOLDER / name).read_text("utf-8")
+    assert found.tree.version == (2 if path.parent == VERSION_2 else 1)
+    write = snapshot_json if path.name.endswith("json") else snapshot_yaml
+    assert "".join(write(found)) == path.read_text("utf-8")
 
 
 def test_what_was_pinned_of_a_dataset_is_known() -> None:

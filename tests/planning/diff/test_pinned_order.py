@@ -10,10 +10,16 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot import pinned_layout
-from shardctl.core.snapshot.cells import cell_digests
+from shardctl.core.snapshot.run_cells import digests_of_codes
 from shardctl.core.snapshot.snapshot import Snapshot
-from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
-from shardctl.planning.snapshot import TakenSnapshot, snapshot
+from shardctl.errors import UsageError
+from shardctl.planning.diff.diff import diff
+from shardctl.planning.diff.pinned_order import (
+    PinnedOrder,
+    redigested,
+    settings_to_fall_back_on,
+)
+from shardctl.planning.snapshot import TakenSnapshot, snapshot, tree_in
 from shardctl.readers.loaders import installed as installed_versions
 from tests.cases import check_cases
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
@@ -81,10 +87,47 @@ def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
     pinned = side(before)
     for block, (start, stop) in enumerate([(0, 4096), (4096, 8192), (8192, 10_000)]):
         codes = order.read(start, stop)
-        cells = list(cell_digests([codes], splits))
+        cells = list(digests_of_codes([codes], splits))
         assert pinned.holds(cells, size=4096, block=block)
         codes[-1] ^= 1
-        assert not pinned.holds(list(cell_digests([codes], splits)), size=4096, block=block)
+        changed = list(digests_of_codes([codes], splits))
+        assert not pinned.holds(changed, size=4096, block=block)
+
+
+def test_an_order_has_digests_of_another_version_where_it_is_made_as_it_was_pinned() -> None:
+    before = taken()
+    known = PinnedOrder(snapshot=before.snapshot, label="today", live=before.live)
+    older = tree_in(1, before.live)
+    assert older.root != before.snapshot.tree.root
+    for pinned in (known, side(before)):
+        again = redigested(pinned, 1)
+        assert again is not None
+        assert again.snapshot == replace(before.snapshot, tree=older)
+        assert redigested(pinned, 2) == pinned
+        back = redigested(again, 2)
+        assert back is not None
+        assert back.snapshot == before.snapshot
+    # What is pinned gives another order under the rules of today.
+    other = taken(ReadSettings(cycle=2, block=3)).snapshot.tree
+    assert redigested(side(before, tree=other), 1) is None
+
+
+def test_two_versions_are_compared_as_one_is() -> None:
+    before, after = taken(), taken(ReadSettings(cycle=2, block=3))
+    older = side(before, tree=tree_in(1, before.live))
+    assert diff(older, side(before)).equal
+    one, other = diff(side(before), side(after)), diff(older, side(after))
+    assert (one.first, one.moved, one.changes) == (other.first, other.moved, other.changes)
+    newer, unknown = side(after), side(before, tree=replace(after.snapshot.tree, version=1))
+    assert diff(unknown, newer).expected is unknown  # the other one is made again
+    lost = {"file_order": "2 files, sha256:0"}
+    both = (
+        side(before, tree=older.snapshot.tree, pipeline={**before.snapshot.pipeline, **lost}),
+        side(after, pipeline={**after.snapshot.pipeline, **lost}),
+    )
+    for pair in (both, both[::-1]):
+        with pytest.raises(UsageError, match=r"version 1 .* version 2, .*shardctl snapshot -o"):
+            diff(*pair)
 
 
 def test_nothing_is_asked_of_a_block_past_the_end_or_of_a_known_order() -> None:

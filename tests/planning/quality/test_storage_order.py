@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
 import numpy as np
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.order import plan_order
+from shardctl.planning.quality.storage_order import StorageOrder, storage_order
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
 
@@ -53,3 +60,49 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
         ]
 
     check_cases(_cases(), check, 150)
+
+
+def _order_of(dataset: Dataset, spec: str, **settings: Any) -> Order:
+    return plan_order(dataset, spec, ReadSettings(**settings)).order
+
+
+def test_orders_that_read_the_same_have_their_storage_made_once() -> None:
+    splits = [Split(name=name, shard_lengths=(4, 2, 5)) for name in ("train", "test")]
+    dataset = Dataset(name="d", splits=tuple(splits))
+    made = storage_order(_order_of(dataset, "train"))
+    for settings in ({"shuffle_seed": 3}, {"cycle": 2}, {"buffer": 3, "buffer_seed": 1}):
+        assert storage_order(_order_of(dataset, "train", **settings)) is made
+    host = Host(index=1, count=2)
+    assert storage_order(_order_of(dataset, "train", host=host, host_by="examples")) is made
+    others = [
+        storage_order(order)
+        for order in (
+            _order_of(dataset, "test"),
+            _order_of(dataset, "train[1:]"),
+            _order_of(dataset, "train[:10]"),
+            _order_of(dataset, "train+test"),
+            _order_of(dataset, "train+train"),
+            _order_of(dataset, "train", host=host, host_by="files"),
+            _order_of(Dataset(name="d", splits=tuple(splits)), "train"),
+        )
+    ]
+    assert len({*map(id, others), id(made)}) == len(others) + 1
+
+
+def test_places_in_storage_are_those_of_the_order_whatever_is_in_use() -> None:
+    random = Random(6)
+    in_use: list[tuple[Dataset, StorageOrder]] = []
+    for case in range(60):
+        lengths = random.choice(((4, 2, 5), (4, 3, 4), (5, 2, 4), (11,)))
+        split = Split(name="train", shard_lengths=lengths)
+        dataset = (
+            random.choice(in_use)[0] if in_use and case % 2 else Dataset(name="d", splits=(split,))
+        )
+        spec = random.choice(("train", "train[2:]", "train[:9]", "train[3:]+train[:4]"))
+        order = _order_of(dataset, spec, reverse=random.random() < 0.3)
+        found, own = storage_order(order), StorageOrder([order.reads_of_epoch], order.codes)
+        codes = order.codes_at(np.arange(order.num_examples))
+        assert [x.tolist() for x in found.of(codes)] == [x.tolist() for x in own.of(codes)], case
+        assert found.shard_sizes.tolist() == own.shard_sizes.tolist(), case
+        assert (found.num_ranks, found.num_read) == (own.num_ranks, own.num_read), case
+        in_use.append((dataset, found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections import Counter
 from itertools import zip_longest
 
@@ -11,10 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.interleave.runs import Runs
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
 from shardctl.planning.resume import compare_streams as module
-from shardctl.planning.resume.compare_streams import Counts, num_differing
+from shardctl.planning.resume.compare_streams import (
+    Counts,
+    num_differing,
+    num_differing_in_runs,
+)
+from tests.cases import add_cases
 from tests.planning.resume.resume_cases import dataset
 
 NINE = dataset(train=(4, 5))
@@ -32,6 +39,35 @@ def test_places_that_differ_are_those_of_two_lists(
     one, other = ([code for chunk in side for code in chunk] for side in (left, right))
     expected = sum(a != b for a, b in zip_longest(one, other))
     assert num_differing(arrays(left), arrays(right)) == expected
+
+
+def test_places_that_differ_in_runs_are_those_of_their_codes() -> None:
+    for seed in range(400):
+        draw = random.Random(seed)
+        one = [draw.choice([0, 5, 9]) + i % 7 for i in range(draw.randrange(60))]
+        other = one.copy()
+        for _ in range(draw.choice([0, 1, 1, 20])):
+            at = draw.randrange(len(other) + 1)
+            other[at : at + draw.randrange(3)] = range(2, 2 + draw.randrange(3))
+        expected = sum(a != b for a, b in zip_longest(one, other))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "_FEW", draw.choice([1, 2, 256]))
+            sides = [cut_in_runs(codes, draw) for codes in (one, other)]
+            assert num_differing_in_runs(*sides) == expected, (seed, one, other)
+        add_cases()
+
+
+def cut_in_runs(codes: list[int], draw: random.Random) -> list[Runs]:
+    """Return codes as runs of any length in pieces of any size."""
+    rows: list[list[int]] = []
+    for code in codes:
+        if rows and sum(rows[-1]) == code and draw.random() < 0.9:
+            rows[-1][1] += 1
+        else:
+            rows.append([code, 1])
+    cuts = sorted(draw.choices(range(len(rows) + 1), k=draw.randrange(4)))
+    table = np.array(rows, np.int64).reshape(-1, 2)
+    return [(piece[:, 0], piece[:, 1]) for piece in np.split(table, cuts)]
 
 
 @given(chunks, chunks)

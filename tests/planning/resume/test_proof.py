@@ -1,21 +1,27 @@
 from __future__ import annotations
 
+import random
+from collections import Counter
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 import pytest
 
 from shardctl.core.hosts.host import Host
+from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof, prove
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
-from tests.cases import check_cases
+from tests.cases import FUZZ, add_cases, check_cases
 from tests.planning.resume.resume_cases import TOY, dataset
 from tests.planning.resume.resume_cases import Case as ResumeCase
 from tests.planning.resume.resume_cases import cases as resume_cases
@@ -23,8 +29,6 @@ from tests.planning.resume.resume_cases import cases as resume_cases
 
 def test_every_plan_can_be_proved() -> None:
     def check(case: ResumeCase) -> None:
-        from shardctl.planning.order import plan_order
-
         try:
             order = plan_order(case.dataset, case.spec, case.settings).order
         except UsageError:
@@ -48,6 +52,87 @@ def swapped(plan: ResumePlan) -> ResumePlan:
     """Return a plan with its first two instructions swapped."""
     order = np.array([1, 0, *range(2, len(plan.instructions))])
     return replace(plan, instructions=plan.instructions.select(order))
+
+
+def damaged(plan: ResumePlan, draw: random.Random) -> ResumePlan:
+    """Return a plan whose instructions are perhaps not what they should be."""
+    for _ in range(draw.choice([0, 1, 1, 2, 5])):
+        reads = plan.instructions
+        rows = [*range(len(reads))]
+        at, other = draw.choice(rows), draw.choice(rows)
+        damage = draw.choice(["swap", "drop", "repeat", "skip", "take"])
+        if damage == "swap":
+            rows[at], rows[other] = rows[other], rows[at]
+        elif damage == "drop" and len(rows) > 1:
+            del rows[at]
+        elif damage == "repeat":
+            rows.insert(other, at)
+        elif damage in ("skip", "take"):
+            kept = int((reads.take if damage == "skip" else reads.skip)[at])
+            values = getattr(reads, damage).copy()
+            values[at] = draw.randint(0, int(reads.examples_in_shard[at]) - kept)
+            plan = changed(plan, **{damage: values})
+        plan = replace(plan, instructions=plan.instructions.select(np.array(rows)))
+    return plan
+
+
+def slowly_proved(plan: ResumePlan, made: Order) -> tuple[int, int, int]:
+    """Return how many examples are lost, repeated and moved, each looked at by itself."""
+    expected = made.read(plan.consumed, plan.consumed + plan.remaining).tolist()
+    reads = plan.instructions
+    stride, phase = plan.settings.host_mode.stride_and_phase(plan.settings.host)
+    firsts = made.codes.first_codes(reads)
+    slots = Interleave(reads.take, cycle_length=plan.cycle_length, block_length=plan.settings.block)
+    actual = slots.read(0, slots.num_examples, firsts)[phase::stride].tolist()
+    lost, repeated = Counter(expected) - Counter(actual), Counter(actual) - Counter(expected)
+    pairs = zip_longest(expected, actual)
+    return lost.total(), repeated.total(), sum(one != other for one, other in pairs)
+
+
+def damage_is_found(seed: int) -> None:
+    draw = random.Random(seed)
+    toy = dataset(train=(*(draw.choice([0, 1, 5, 16, 40]) for _ in range(draw.randint(1, 9))), 3))
+    host = draw.choice([{}, {}, {"host": "1/2", "host_by": draw.choice(["files", "examples"])}])
+    settings: dict[str, Any] = {
+        "cycle": draw.randint(1, 5),
+        "block": draw.choice([1, 3, 4, 7, 16]),
+        "epochs": draw.randint(1, 3),
+        "shuffle_seed": draw.choice([None, 5]),
+        **host,
+    }
+    try:
+        made = plan_order(toy, "train", settings).order
+    except UsageError:  # fewer files than hosts
+        return
+    consumed = draw.randint(0, max(made.num_examples - 1, 0))
+    plan = resume(toy, "train", settings, consumed=consumed)
+    if not len(plan.instructions):
+        return
+    wrong = damaged(plan, draw)
+    proof = prove(toy, wrong)
+    found = proof.lost, proof.repeated, proof.moved
+    assert found == slowly_proved(wrong, made), (seed, settings, wrong.instructions)
+    add_cases()
+
+
+def test_what_damage_does_to_a_plan_is_counted_as_one_by_one() -> None:
+    for seed in range(150):
+        damage_is_found(seed)
+
+
+@pytest.mark.fuzz
+def test_what_damage_does_to_many_plans_is_counted_as_one_by_one() -> None:
+    for _ in range(FUZZ):
+        damage_is_found(random.getrandbits(64))
+
+
+def test_only_what_a_buffer_mixes_is_compared_by_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_ids(*_: object) -> object:
+        raise AssertionError("ids were read")
+
+    plan = resume("imagenet2012", "train", {"shuffle_seed": 3, "epochs": 2}, consumed=1_000_005)
+    monkeypatch.setattr(Order, "chunks", no_ids)
+    assert prove("imagenet2012", plan).holds
 
 
 @pytest.mark.parametrize(

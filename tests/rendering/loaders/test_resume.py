@@ -47,7 +47,7 @@ def test_programs_read_the_same() -> None:
 
 
 def test_rows_are_those_of_any_plan() -> None:
-    rows = list(resume_rows(PLAN))
+    rows = list(resume_rows(PLAN).rows())
     assert [row[3:] for row in rows] == [(3, 1, 4), (0, 6, 6)]
 
 
@@ -55,4 +55,4 @@ def test_what_is_not_listed_is_none() -> None:
     settings = {"loader": "torch", "shuffle_seed": 1}
     plan = resume_loader("imagenet2012", "train[:200_000]", settings, consumed=0)
     assert resume_document(plan)["file_instructions"] is None
-    assert list(resume_rows(plan)) == []
+    assert list(resume_rows(plan).rows()) == []

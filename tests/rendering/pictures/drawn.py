@@ -23,7 +23,7 @@ HOSTILE = (
     "<script>alert(1)</script>",
     "]]>&amp;<!--\"'",
     "\u202egnp.exe\u2066",
-    "\x00\x1b[31m\x85\ufffe\uffff",
+    "\x01\x1b[31m\x85\ufffe\uffff",
     "\ud800 alone \udfff",
     "$\\frac{1}{2}$ $x",
     "::error title=x::y ##[error]",

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +19,7 @@ from shardctl.readers.project_file import find_project
 from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
 from shardctl.rendering.layout import layout_document
 from shardctl.tfds.inspecting.inspect import inspect
+from tests.forked_scripts import forking_python
 from tests.pipelines.real_pipelines import epochs_of_fit
 from tests.tfds_datasets import build_dataset
 
@@ -1294,11 +1293,10 @@ def test_datasets_of_two_calls_are_not_taken_for_one() -> None:
         assert found.ids(pass_index).tolist() == real
 
 
-def test_operations_that_are_made_deterministic(world: World) -> None:
+def test_operations_that_are_made_deterministic(world: World, tmp_path: Path) -> None:
     """`enable_op_determinism` stands above every option; it cannot be taken back in a process."""
-    code = f"""
-import sys
-sys.path.insert(0, {str(Path.cwd())!r})
+    script = tmp_path / "deterministic.py"
+    script.write_text(f"""
 import tensorflow as tf, tensorflow_datasets as tfds
 tf.config.experimental.enable_op_determinism()
 tf.random.set_seed(7)
@@ -1310,9 +1308,9 @@ found = inspect(ds)
 for index in range(3):
     assert found.ids(index).tolist() == [int(n) for n in ds.as_numpy_iterator()], found.stages
 print("the same")
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert ran.stdout == "the same\n", ran.stderr[-2000:]
+""")
+    (ran,) = forking_python().run([[script]], tmp_path)
+    assert ran.out == "the same\n", ran.errors[-2000:]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
@@ -18,7 +16,7 @@ from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.quality.loaders.ending import MAX_HOSTS
 from shardctl.planning.quality.loaders.way_to_read import WayToRead, way_to_read
 from shardctl.planning.quality.loaders.ways import DEFAULT_BATCH, ways_to_read
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.uniform_orders import occupancy_moments
 
 
@@ -93,7 +91,8 @@ def compare_loaders(
             f"{resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
-    sizes = _shard_sizes(resolved)
+    storage = storage_order(order_of(resolved, ReadSettings()).order)  # kept: most ways read it
+    sizes = storage.shard_sizes
     ways = tuple(way_to_read(resolved, way, num_hosts) for way in ways_to_read(settings))
     said = (warning for way in ways for warning in way.warnings)
     return LoaderComparison(
@@ -107,8 +106,3 @@ def compare_loaders(
         ways=ways,
         warnings=tuple(dict.fromkeys((*resolved.warnings, *said))),
     )
-
-
-def _shard_sizes(resolved: Resolved) -> Int64s:
-    order = order_of(resolved, ReadSettings()).order
-    return StorageOrder([order.reads], order.codes).shard_sizes

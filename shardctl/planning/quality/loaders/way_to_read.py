@@ -21,7 +21,7 @@ from shardctl.planning.quality.loaders.ways import Access, Continued, Way
 from shardctl.planning.quality.metrics import far_metrics, near_metrics, shards_in_batch
 from shardctl.planning.quality.sample import COMPLETE_LIMIT, epoch_length, sample_epoch
 from shardctl.planning.quality.score import score_of
-from shardctl.planning.quality.storage_order import StorageOrder
+from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.uniform_orders import occupancy_moments
 from shardctl.planning.quality.verdict import Verdict, verdict_of
 
@@ -167,7 +167,7 @@ def _is_known(order: Order) -> bool:
 
 def _known(order: Order, num_examples: int, window: int) -> Mixing:
     """Return what is expected of a uniform permutation, which need not be made for it."""
-    sizes = StorageOrder([order.reads_of_epoch], order.codes).shard_sizes
+    sizes = storage_order(order).shard_sizes
     shards = occupancy_moments(sizes, window, 1).expected
     return Mixing(
         num_examples=num_examples,
@@ -184,7 +184,7 @@ def _known(order: Order, num_examples: int, window: int) -> Mixing:
 
 def _num_files(order: Order, access: Access) -> int:
     """Return how many files a process reads at once, or jumps among where it reads by index."""
-    num_files = len(StorageOrder([order.reads_of_epoch], order.codes).shard_sizes)
+    num_files = len(storage_order(order).shard_sizes)
     if not isinstance(order, LoaderOrder):
         return min(num_files, order.settings.cycle_length(ordered=order.dataset.ordered))
     asked = order.asked

@@ -169,7 +169,7 @@ def _folder_and_name(path: str) -> tuple[str, str]:
 
 def _parsed(file: StoredFile, *, packed: tuple[str, ...] = ()) -> object:
     data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
-    return parse_json(data, source=quoted(file.path, 200), packed=packed)
+    return parse_json(data, source=quoted(file.path, 200), packed=packed, in_quotes=True)
 
 
 def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:

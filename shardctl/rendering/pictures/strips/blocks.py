@@ -7,7 +7,7 @@ from dataclasses import replace
 from shardctl.core.order.order import Order
 from shardctl.planning.pictures.strips import Strips, Visit
 from shardctl.rendering.pictures.picture import TEXT, Box, Label, Mark, text_width
-from shardctl.rendering.text.strip_rows import ids_text, shard_name
+from shardctl.rendering.text.orders.strip_rows import ids_text, shard_name
 
 BAR = 17.0  # height of a block in its row
 PAD = 3.0  # beside the text in a block

@@ -26,7 +26,7 @@ from shardctl.rendering.pictures.strips.blocks import (
     cut,
     names_of,
 )
-from shardctl.rendering.text.strip_rows import epoch_starts, hues_of, step_starts
+from shardctl.rendering.text.orders.strip_rows import epoch_starts, hues_of, step_starts
 
 _VISITS = 48  # drawn at most
 _SLOTS = 24

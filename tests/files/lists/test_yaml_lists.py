@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from shardctl.files.documents import to_yaml
-from shardctl.files.lists import flow_lists
-from shardctl.files.lists.flow_lists import cut_lists
+from shardctl.files.lists import yaml_lists
+from shardctl.files.lists.yaml_lists import cut_lists
 from shardctl.files.yaml_text import parse_yaml
 from tests.cases import counted
 
@@ -33,7 +33,7 @@ WORDS = (
 @pytest.fixture(autouse=True)
 def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut short lists too."""
-    monkeypatch.setattr(flow_lists, "_LONG", 3)
+    monkeypatch.setattr(yaml_lists, "_LONG", 3)
 
 
 def document(seed: int) -> dict[str, Any]:
@@ -72,6 +72,8 @@ def test_values_are_those_of_the_parser() -> None:
         "b: [a: b, c]\n",
         "b: ['a''b', 'c']\n",
         'a: "\\0list 0"\nb: [1, 2, 3, 4]\n',
+        'a: "\\0list" # [1, 2, 3, 4]\n',
+        'a: "\\x00list" # [1, 2, 3, 4]\n',
         "b: [1.5, 2.5]\n",
         "b: [&x a, *x]\n",
         "b: [[1, 2], [3, 4]]\n",

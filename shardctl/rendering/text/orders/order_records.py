@@ -7,12 +7,6 @@ from typing import Any
 from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.table import SETTINGS, InForce
-from shardctl.planning.locate import MATCH_FIELDS, Match
-
-
-def match_record(match: Match) -> dict[str, Any]:
-    """Return an example of an order with the fields that documents give it."""
-    return {name: getattr(match, name) for name in MATCH_FIELDS}
 
 
 def pipeline_record(order: Order) -> dict[str, Any]:

@@ -10,10 +10,12 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.errors import DatasetError
-from shardctl.files.plan import record_lines
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.record_lines import without_record_lines
+from shardctl.files.json_text import parse_json
+from shardctl.files.lists import json_lists, record_columns, yaml_lists
+from shardctl.files.lists.record_columns import RecordColumns
+from shardctl.files.plan.reader import LONG_LISTS, parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.yaml_text import parse_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.layout_file import dataset_from_layout
@@ -30,8 +32,14 @@ Writer = Callable[[ResumePlan], Iterator[str]]
 
 @pytest.fixture(autouse=True)
 def short_texts_count_as_long(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_lines, "_LONG", 0)
-    monkeypatch.setattr(record_lines, "_PIECE", 300)  # two or three records
+    set_long(monkeypatch, 0)
+    monkeypatch.setattr(record_columns, "_FIRST", 300)  # two or three records
+    monkeypatch.setattr(record_columns, "_PIECE", 600)
+
+
+def set_long(monkeypatch: pytest.MonkeyPatch, num_bytes: int) -> None:
+    for module in (json_lists, yaml_lists):
+        monkeypatch.setattr(module, "_LONG", num_bytes)
 
 
 def plans() -> list[ResumePlan]:
@@ -49,11 +57,15 @@ def plans() -> list[ResumePlan]:
 def test_a_plan_read_by_line_is_the_plan_that_was_written(write: Writer, number: int) -> None:
     plan = plans()[number]
     data = "".join(write(plan)).encode()
-    rest, lists = without_record_lines(data, is_json=write is plan_json)
+    parse = parse_json if write is plan_json else parse_yaml
+    document = parse(data, source="plan", packed=LONG_LISTS)
+    assert isinstance(document, dict)
+    lists = [share["file_instructions"] for share in (document, *document.get("hosts", []))]
     wanted = [plan.instructions, *(host.instructions for host in plan.hosts)]
-    assert [list(one.names) for one in lists] == [one.filenames() for one in wanted if len(one)]
-    assert b".tfrecord-" not in rest.replace(b"tfrecord-{", b"")
-    assert rest.count(b"\n") == data.count(b"\n")
+    for found, reads in zip(lists, wanted, strict=True):
+        assert isinstance(found, RecordColumns) == (len(reads) > 2)
+        if isinstance(found, RecordColumns):
+            assert list(found.names("filename")) == reads.filenames()
     assert parse_plan(data, source="plan") == plan
 
 
@@ -67,7 +79,7 @@ def test_more_instructions_than_a_document_may_have_values(
     plan = resume(many, "train", consumed=3)
     data = "".join(write(plan)).encode()
     assert parse_plan(data, source="plan") == plan
-    monkeypatch.setattr(record_lines, "_LONG", 1 << 24)
+    set_long(monkeypatch, 1 << 24)
     with pytest.raises(DatasetError, match="more than 200 values"):
         parse_plan(data, source="plan")
 
@@ -99,7 +111,7 @@ def test_an_edit_is_found_and_said_as_in_a_short_file(
     for text in texts:
         by_line = _answer(text)
         with monkeypatch.context() as patched:
-            patched.setattr(record_lines, "_LONG", 1 << 24)
+            set_long(patched, 1 << 24)
             assert by_line == _answer(text)
 
 

@@ -1,0 +1,1 @@
+"""Many epochs of an order at once."""

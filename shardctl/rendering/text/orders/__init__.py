@@ -1,0 +1,1 @@
+"""Orders in words: examples as records, blocks, steps and strips as rows."""
