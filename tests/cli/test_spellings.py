@@ -495,10 +495,10 @@ QUESTIONS = {
         options="--devices '10000000': a number from 1 to 1000000 is needed",
     ),
     "too many files": Question(
-        call=lambda d: api.locate(
-            d, settings=api.ReadSettings(repeat_files=True, epochs=2**50), position=2**52
+        call=lambda d: api.resume(
+            d, settings=api.ReadSettings(repeat_files=True, epochs=2**50), consumed=0
         ),
-        command=f"locate --repeat-files --epochs {2**50} --position {2**52}",
+        command=f"resume --repeat-files --epochs {2**50} --consumed 0",
         python="repeat_files=True: ",
         options="--repeat-files: ",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, keep_freed_memory
 from shardctl.core.interleave.runs import Runs
 from shardctl.core.interleave.schedule import Schedule
 
@@ -50,6 +50,7 @@ def visits(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Iter
     >>> [[x.tolist() for x in piece] for piece in visits(schedule, 1, 6, np.array([10, 20]))]
     [[[11, 20, 12, 22], [1, 2, 1, 1]]]
     """
+    keep_freed_memory()
     in_sequence = schedule.cycle_length == 1
     cut = _visits_in_sequence if in_sequence else _visits_in_turns
     while start < stop:

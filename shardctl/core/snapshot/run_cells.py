@@ -15,7 +15,7 @@ from itertools import chain, groupby
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, keep_freed_memory
+from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.runs import Runs
 from shardctl.core.snapshot.cells import SplitIds, digests_of_ids, whole_cells
 from shardctl.core.snapshot.hash_tree import CELL_SIZE, DIGEST_BYTES
@@ -64,7 +64,6 @@ def digests_of_runs(runs: Iterable[Runs], splits: SplitIds) -> Iterator[bytes]:
 
 
 def _in_pieces(runs: Iterable[Runs], splits: SplitIds) -> Iterator[list[bytes]]:
-    keep_freed_memory()
     rest: Runs | None = None  # what begins the next cell
     for piece in runs:
         firsts, lengths = (
