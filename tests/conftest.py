@@ -41,6 +41,9 @@ settings.load_profile("hosted" if os.environ.get("CI") else "here")
 # One process tests a room sooner than several do, which import TensorFlow one by one.
 FEW_FILES = 12
 
+# Tests that run where `-m` names their mark, or the arguments name them one by one.
+ON_DEMAND = ("fuzz", "slow")
+
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
 _cases: Counter[str] = Counter()
@@ -109,14 +112,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark what runs the real TensorFlow or TFDS; leave out fuzz tests that `-m` does not name."""
+    """Mark what runs the real TensorFlow or TFDS; leave out kinds that `-m` does not name."""
     for item in items:
         if isinstance(item, pytest.Function) and _runs_tensorflow(item):
             item.add_marker(pytest.mark.tensorflow)
-    if "fuzz" not in config.option.markexpr:
-        fuzz = [item for item in items if item.get_closest_marker("fuzz")]
-        config.hook.pytest_deselected(items=fuzz)
-        items[:] = [item for item in items if item not in set(fuzz)]
+    left_out = [kind for kind in ON_DEMAND if kind not in config.option.markexpr]
+    unwanted = {item for item in items if any(map(item.get_closest_marker, left_out))}
+    if unwanted and not _names_tests(config):
+        config.hook.pytest_deselected(items=list(unwanted))
+        items[:] = [item for item in items if item not in unwanted]
     if not hasattr(config, "workerinput"):
         # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
         items.sort(key=lambda item: item.get_closest_marker("tensorflow") is not None)
@@ -175,6 +179,11 @@ def _test_files(config: pytest.Config) -> set[Path]:
     paths = {Path(config.invocation_params.dir, arg.partition("::")[0]) for arg in config.args}
     below = {file for path in paths if path.is_dir() for file in path.rglob("test_*.py")}
     return below | {path for path in paths if path.is_file()}
+
+
+def _names_tests(config: pytest.Config) -> bool:
+    """Return whether every argument names one test, which is run then, whatever its marks are."""
+    return all("::" in arg for arg in config.args)
 
 
 def _counting(test: Any) -> Any:

@@ -128,8 +128,9 @@ class _Interrupts:
 
     The first waits while modules load before there is a command; Python cannot end the loading of
     a module in silence. Where nothing ends of it, because it was raised in a finalizer or in a
-    library that catches everything, it is raised again, until the command ends. Nothing is changed
-    where SIGINT is ignored or handled by other code.
+    library that catches everything, it is raised again, until the command ends; Python would report
+    the lost one on stderr, with a traceback. Nothing is changed where SIGINT is ignored or handled
+    by other code.
     """
 
     came = False
@@ -137,10 +138,12 @@ class _Interrupts:
     _is_ours = False
     _insists = False
     _before: Any = None
+    _report: Any = None  # the hook that was there before
 
     def begin(self) -> None:
         self.came, self._wait = False, True
         self._is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
+        self._report, sys.unraisablehook = sys.unraisablehook, self._unraisable
         self._set(self._interrupt)
 
     def go_on(self) -> None:
@@ -151,6 +154,7 @@ class _Interrupts:
 
     def end(self) -> None:
         self.stop()
+        sys.unraisablehook = self._report
         self._set(_signal.default_int_handler)
 
     def stop(self) -> None:
@@ -173,6 +177,10 @@ class _Interrupts:
     def _again(self, number: int, frame: FrameType | None) -> None:
         if not _is_an_interrupt(sys.exc_info()[1]):  # else it is on its way, and cleans up
             raise KeyboardInterrupt
+
+    def _unraisable(self, found: sys.UnraisableHookArgs) -> None:
+        if not _is_an_interrupt(found.exc_value):
+            self._report(found)
 
     def _set(self, handler: Any) -> None:
         try:

@@ -305,7 +305,6 @@ def test_an_interrupt_that_a_library_swallows_comes_again(tmp_path: Path) -> Non
         "        sys.stdout.write('up\\n'); sys.stdout.flush(); time.sleep(60)\n"
         "def run(arguments):\n"
         "    cli._INTERRUPTS.go_on()\n"
-        "    sys.unraisablehook = lambda what: None\n"
         "    Finalized()\n"
         "    try:\n"
         "        time.sleep(60)\n"
