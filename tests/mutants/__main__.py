@@ -70,7 +70,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         report = asked.json or Path(scratch, "report")
         report.write_text("")
-        reached = Reached.read(asked.reached)
+        reached = Reached.read(asked.reached, {str(mutant.path) for mutant in wanted})
         verdicts(
             list(_asked(wanted, reached, asked.most)),
             lambda *of: _tell(report, *of),
