@@ -18,7 +18,7 @@ _FIXTURE = "fixture "
 
 
 def same_cases() -> None:
-    """Let Hypothesis try the same cases in every process, note none and look for no smaller ones."""
+    """Let Hypothesis try the same cases each time, note none and look for no smaller ones."""
     settings.register_profile(
         "mutants",
         deadline=None,

@@ -71,7 +71,8 @@ def verdicts(
             forked(partial(_session, inside[n::processes], tell, Path(scratch)))
             for n in range(min(processes, len(inside)))
         ]
-        if any([os.waitpid(process, 0)[1] for process in running]):
+        statuses = [os.waitpid(process, 0)[1] for process in running]
+        if any(statuses):
             raise SystemExit("tests cannot be collected")
         late = set(map(int, again.read_text().split()))
         outside = [one for one in asked if (one.mutant and one.mutant.at_import) or id(one) in late]
