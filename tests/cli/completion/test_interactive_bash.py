@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import write_shardctl
+
 _SCRIPT = Path(__file__).parents[3] / "completions" / "shardctl.bash"
 _LAYOUT = "splits: {train: {shard_lengths: [3]}, test: {shard_lengths: [2]}}\n"
 
@@ -34,8 +36,7 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         (folder / name).write_text(_LAYOUT)
     program = folder / "programs" / "shardctl"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(program)
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",
