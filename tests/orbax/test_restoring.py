@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import orbax.checkpoint as ocp
 import pytest
 
-import shardctl.orbax as shardctl_args
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.orbax.restoring import this_process
 from shardctl.tfds import Position, pipeline
 from tests.cases import add_cases
+from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset
+
+ocp: Any = LateModule("orbax.checkpoint")
+shardctl_args: Any = LateModule("shardctl.orbax")
 
 LENGTHS = [9, 0, 17, 6, 11, 8, 1, 12]  # 64 examples
 EPOCHS = 2
@@ -153,4 +154,6 @@ def test_states_of_other_settings_or_too_few_are_refused_and_change_nothing(
 
 
 def test_this_process_is_the_one_that_jax_says() -> None:
+    from shardctl.orbax.restoring import this_process
+
     assert this_process() == Host(index=0, count=1)
