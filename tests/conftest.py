@@ -120,7 +120,11 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it."""
+    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it.
+
+    What a conftest.py has to say about folders beside its own is registered.
+    """
+    config.pluginmanager.register(_FewDoctests())
     fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
     if fuzz and not os.environ.get("SHARDCTL_SEED"):
         os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
@@ -136,11 +140,6 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     if config.option.collectonly or len(_test_files(config)) <= FEW_FILES:
         return 0
     return None
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Register what a conftest.py has to say about folders beside its own."""
-    config.pluginmanager.register(_FewDoctests())
 
 
 class _FewDoctests:
