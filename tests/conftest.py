@@ -146,7 +146,7 @@ class _FewDoctests:
     """Collects no doctests from files without an example, which are seven of eight."""
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self, file_path: Path) -> Iterator[None]:
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[Any], list[Any]]:
         found = yield
         if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
             found = [one for one in found if not isinstance(one, DoctestModule)]
