@@ -288,7 +288,10 @@ if __name__ == "__main__":
 
     sys.path.pop(0)  # whose folders have names of libraries
     for name in sys.argv[2:]:
-        package = importlib.import_module(name.removesuffix(".*"))
+        try:
+            package = importlib.import_module(name.removesuffix(".*"))
+        except ImportError:
+            continue  # a script that needs it says so
         if name.endswith(".*"):
             for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
                 importlib.import_module(module.name)
