@@ -268,7 +268,8 @@ if __name__ == "__main__":
         sys.exit(ended if ended >= 0 else 128 - ended)
     sys.path.pop(0)  # whose folders have names of libraries
     for name in _LOADED:
-        importlib.import_module(name)
+        with contextlib.suppress(ImportError):  # a script that needs it says so
+            importlib.import_module(name)
     wanted = _serve(socket.socket(fileno=int(sys.argv[2])))
     importlib.invalidate_caches()
     if wanted[0] == "-m":

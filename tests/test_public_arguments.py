@@ -22,7 +22,6 @@ from tests.public_calls import CALLS, HANDED_ON, public_parameters
 from tests.public_world import Call, World
 from tests.tfds_datasets import build_dataset
 
-PARAMETERS = public_parameters()
 _BRIDGE = ("inspect", "orbax.", "tfds.", "verify")
 OF_PLANNING = [name for name in CALLS if not name.startswith(_BRIDGE) or name == "verify_files"]
 MOST = 2**63 - 1
@@ -142,8 +141,8 @@ def checked_same(name: str, types: Iterable[Callable[[int], Any]], world: World)
 
 
 def test_every_public_argument_has_a_case() -> None:
-    assert set(CALLS) == set(PARAMETERS)
-    for name, parameters in PARAMETERS.items():
+    assert set(CALLS) == set(public_parameters())
+    for name, parameters in public_parameters().items():
         given = {argument for call in CALLS[name] for argument in call.arguments(World())}
         assert given | set(HANDED_ON) >= set(parameters), name
         assert given <= set(parameters) | set(HANDED_ON), name
@@ -275,7 +274,7 @@ def checked_wrong(name: str, world: World, more: Iterable[Any] = ()) -> int:
         for argument, value in arguments.items():
             if argument in HANDED_ON:
                 continue
-            parameter = PARAMETERS[name][argument]
+            parameter = public_parameters()[name][argument]
             for wrong in [*wrong_values(parameter, value), *more]:
                 refused(name, call, world, parameter, wrong)
                 num_cases += 1
@@ -448,7 +447,7 @@ def test_tensors_that_are_no_number_are_refused_by_name(tf: Any, name: str) -> N
     for call in CALLS[name]:
         for argument in number_arguments(call.arguments(world)):
             for one in wrong:
-                refused(name, call, world, PARAMETERS[name][argument], one)
+                refused(name, call, world, public_parameters()[name][argument], one)
                 num_cases += 1
     add_cases(num_cases)
 
