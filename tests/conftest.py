@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.doctest import DoctestModule
 from hypothesis import is_hypothesis_test, seed, settings
 from hypothesis.internal.conjecture import providers
 
@@ -61,6 +62,7 @@ KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_SEED")
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
 _cases: Counter[str] = Counter()
+_without_tensorflow = set[object]()  # functions that were looked at before
 
 
 @pytest.fixture(scope="session")
@@ -118,7 +120,11 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it."""
+    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it.
+
+    What a conftest.py has to say about folders beside its own is registered.
+    """
+    config.pluginmanager.register(_FewDoctests())
     fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
     if fuzz and not os.environ.get("SHARDCTL_SEED"):
         os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
@@ -136,25 +142,43 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return None
 
 
+class _FewDoctests:
+    """Collects no doctests from files without an example, which are seven of eight."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path: Path) -> Generator[None, list[Any], list[Any]]:
+        found = yield
+        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
+            found = [one for one in found if not isinstance(one, DoctestModule)]
+        return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile, and never look at what is left: tests and modules."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs the real TensorFlow or TFDS; leave out kinds that `-m` does not name."""
     for item in items:
         if isinstance(item, pytest.Function) and _runs_tensorflow(item):
             item.add_marker(pytest.mark.tensorflow)
-    left_out = [kind for kind in ON_DEMAND if kind not in config.option.markexpr]
-    unwanted = {item for item in items if any(map(item.get_closest_marker, left_out))}
+    marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
+    left_out = {kind for kind in ON_DEMAND if kind not in config.option.markexpr}
+    unwanted = [item for item in items if not left_out.isdisjoint(marks[item])]
     if unwanted and not _names_tests(config):
-        config.hook.pytest_deselected(items=list(unwanted))
-        items[:] = [item for item in items if item not in unwanted]
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if left_out.isdisjoint(marks[item])]
     if not hasattr(config, "workerinput"):
         # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
-        items.sort(key=lambda item: item.get_closest_marker("tensorflow") is not None)
-
-
-def pytest_collection_finish() -> None:
-    """Leave tests and modules out of garbage collections, which walk all that is not frozen."""
-    gc.freeze()
+        items.sort(key=lambda item: "tensorflow" in marks[item])
 
 
 @pytest.hookimpl(wrapper=True)
@@ -253,22 +277,35 @@ def _runs_tensorflow(item: pytest.Function) -> bool:
 @functools.cache
 def _imports_tensorflow(function: object) -> bool:
     """Return whether a function, or one it calls from its own or another test file, does so."""
-    waiting, seen = [inspect.unwrap(function) if callable(function) else function], set[int]()
+    waiting, seen = [inspect.unwrap(function) if callable(function) else function], set[object]()
     while waiting:
         value = waiting.pop()
-        if isinstance(value, type):
+        if isinstance(value, type) and value not in seen:
+            seen.add(value)
             waiting += vars(value).values()
         value = getattr(value, "__func__", getattr(value, "__wrapped__", value))
-        if not isinstance(value, types.FunctionType) or id(value) in seen:
+        if not isinstance(value, types.FunctionType):
             continue
-        seen.add(id(value))
-        if not value.__module__.startswith("tests") or value.__name__ in NAMES_TENSORFLOW:
+        if value in seen or value in _without_tensorflow:
             continue
-        for name in _names(value.__code__):
-            if name.partition(".")[0] in ("tensorflow", "tensorflow_datasets"):
-                return True
-            waiting.append(value.__globals__.get(name))
+        seen.add(value)
+        needed = _needed(value)
+        if needed is None:
+            return True
+        waiting += needed
+    _without_tensorflow.update(seen)
     return False
+
+
+@functools.cache
+def _needed(function: types.FunctionType) -> list[object] | None:
+    """Return what a function of the tests names, and None where TensorFlow is among it."""
+    if not function.__module__.startswith("tests") or function.__name__ in NAMES_TENSORFLOW:
+        return []
+    names = set(_names(function.__code__))
+    if any(name.partition(".")[0] in ("tensorflow", "tensorflow_datasets") for name in names):
+        return None
+    return [function.__globals__[name] for name in names if name in function.__globals__]
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -43,6 +43,15 @@ def names(order: LoaderOrder, codes: Any) -> list[tuple[str, int]]:
     return [(str(split), int(number)) for split, number in pairs]
 
 
+def test_rows_of_a_generator_are_assumed_where_nobody_says_of_what_a_stream_is() -> None:
+    streamed = {"loader": "hf", "streaming": True, "shuffle_seed": 1}
+    (said,) = made("train", **streamed).assumptions
+    assert said.startswith("datasets has no reader of tfrecord files, so a generator is supposed")
+    for known in ({"arrow": True}, {"arrow": False}, {"streaming": None}, {"shuffle_seed": None}):
+        assert made("train", **{**streamed, **known}).assumptions == ()
+    assert made("train", loader="torch", shuffle_seed=1).assumptions == ()
+
+
 @pytest.mark.parametrize("loader", LOADERS)
 @pytest.mark.parametrize("spec", SPECS)
 def test_an_index_counts_the_examples_of_the_spec(spec: str, loader: str) -> None:

@@ -46,6 +46,10 @@ def test_advice_ends_with_the_call_that_makes_padded_batches() -> None:
 def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
     said = advice(evaluate(toy(13), batch=4, devices=2))
     assert "a last batch of 5 does not divide among 2 devices" in said[0]
+    # Hosts of whole files have 8 + 7 and 8 + 5; the smallest is named.
+    how: dict[str, Any] = {"settings": {"host_by": "files"}, "batch": 4, "devices": 2, "hosts": 2}
+    said = advice(evaluate(toy(15, 13), "test", **how))
+    assert any("a last batch of 5 does not divide among 2 devices" in line for line in said)
 
 
 # 4,097 examples on 8 hosts are 513 and 512 a host, one more than 8 devices have in batches of 64;
