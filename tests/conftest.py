@@ -1,4 +1,4 @@
-"""What holds for every test: quiet TensorFlow, no settings from outside, random cases counted."""
+"""What holds for every test: quiet TensorFlow, no settings from outside, its random cases."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ import gc
 import inspect
 import itertools
 import os
+import secrets
 import sys
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from _pytest.doctest import DoctestModule
-from hypothesis import is_hypothesis_test, settings
+from hypothesis import is_hypothesis_test, seed, settings
+from hypothesis.internal.conjecture import providers
 
-from tests.cases import add_cases, taken_count
+from tests.cases import (
+    add_cases,
+    begin_test,
+    command_for,
+    seed_of_test,
+    taken_count,
+    variable_of_seed,
+)
 from tests.core.order.toy_pipelines import Toys, build_toys
 from tests.files.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
     faults,
@@ -34,16 +43,21 @@ from tests.files.stores.fixtures import (  # noqa: F401  # they start when a tes
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
-# A hosted run takes the same cases each time, so that it fails for its change alone.
-settings.register_profile("here", deadline=None)
-settings.register_profile("hosted", deadline=None, derandomize=True, database=None)
-settings.load_profile("hosted" if os.environ.get("CI") else "here")
+# An ordinary run takes the same cases everywhere, so that it fails for its change alone. Hypothesis
+# would also draw constants of the package's modules, of those that happen to be loaded.
+usual = settings.get_profile("default")
+settings.register_profile("same", usual, deadline=None, derandomize=True, database=None)
+settings.load_profile("same")
+vars(providers)["is_local_module_file"] = lambda path: False
 
 # One process tests a room sooner than several do, which import TensorFlow one by one.
 FEW_FILES = 12
 
 # Tests that run where `-m` names their mark, or the arguments name them one by one.
 ON_DEMAND = ("fuzz", "slow")
+
+# What a shell may say of fuzz tests.
+KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_SEED")
 
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
@@ -69,7 +83,7 @@ def no_settings_from_outside(
     colors = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
     outside = ("TFDS_DATA_DIR", *colors, "COLUMNS", "LINES", "_SHARDCTL_COMPLETE")
     for name in list(os.environ):
-        if name in outside or (name.startswith("SHARDCTL_") and name != "SHARDCTL_FUZZ"):
+        if name in outside or (name.startswith("SHARDCTL_") and name not in KEPT):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SHARDCTL_CACHE_DIR", str(next(cache_folders)))
 
@@ -105,6 +119,19 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
     return build_toys(tmp_path_factory.mktemp("toys"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it."""
+    config.pluginmanager.register(_FewDoctests())  # which concerns folders beside this one, too
+    fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
+    if fuzz and not os.environ.get("SHARDCTL_SEED"):
+        os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
+
+
+def pytest_report_header() -> str:
+    """Say what the cases of fuzz tests follow from."""
+    return f"{variable_of_seed()}: the cases of fuzz tests follow from it"
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Let one process run a few files, and as many as there are processors all the others."""
     if config.option.collectonly or len(_test_files(config)) <= FEW_FILES:
@@ -112,16 +139,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return None
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Register what a conftest.py has to say about folders beside its own."""
-    config.pluginmanager.register(_FewDoctests())
-
-
 class _FewDoctests:
     """Collects no doctests from files without an example, which are seven of eight."""
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self, file_path: Path) -> Iterator[None]:
+    def pytest_collect_file(
+        self, file_path: Path
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
         found = yield
         if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
             found = [one for one in found if not isinstance(one, DoctestModule)]
@@ -158,7 +182,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Freeze the modules of TensorFlow, too, once a test has loaded it."""
+    """Give a test its seed; freeze the modules of TensorFlow, too, once a test has loaded it."""
+    fuzz = _is_fuzz(item)
+    begin_test(item.nodeid, fuzz=fuzz)
+    if fuzz and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        seed(seed_of_test())(item.obj)
     before = "tensorflow" in sys.modules
     try:
         return (yield)
@@ -182,6 +210,17 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
         item.user_properties.append((f"{kind} cases", taken_count()))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the failure of a fuzz test say how the same cases are tried again."""
+    report = yield
+    if report.failed and _is_fuzz(item):
+        report.sections.append(("the same cases again", command_for(item.nodeid)))
+    return report
+
+
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Add up the cases of all tests; those of another process come with its report."""
     if report.when == "call":
@@ -191,12 +230,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many random cases were checked, and how many of them beside the real thing."""
+    """Say how many random cases were checked, how many beside the real thing, and by which seed."""
     if any(_cases.values()):
         terminalreporter.write_line(
             f"compared with real TensorFlow and TFDS: {_cases['real cases']:,} random cases; "
             f"checked without them: {_cases['other cases']:,}"
         )
+    if os.environ.get("SHARDCTL_SEED"):
+        terminalreporter.write_line(f"the seed of fuzz tests was {variable_of_seed()}")
 
 
 def _test_files(config: pytest.Config) -> set[Path]:
@@ -204,6 +245,10 @@ def _test_files(config: pytest.Config) -> set[Path]:
     paths = {Path(config.invocation_params.dir, arg.partition("::")[0]) for arg in config.args}
     below = {file for path in paths if path.is_dir() for file in path.rglob("test_*.py")}
     return below | {path for path in paths if path.is_file()}
+
+
+def _is_fuzz(item: pytest.Item) -> bool:
+    return item.get_closest_marker("fuzz") is not None
 
 
 def _names_tests(config: pytest.Config) -> bool:

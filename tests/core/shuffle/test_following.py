@@ -12,7 +12,7 @@ from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.shuffle.following import inputs_of_places, outputs_of_inputs
 from shardctl.core.shuffle.philox import philox_samples
 from shardctl.core.shuffle.seeds import KernelSeeds, shuffle_kernel_seeds
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, seed_of_test
 from tests.core.shuffle.shuffle_oracles import tf_order
 
 
@@ -51,8 +51,8 @@ def test_random_shuffles_are_followed_both_ways() -> None:
 
 @pytest.mark.fuzz
 def test_many_random_shuffles_are_followed_both_ways() -> None:
-    for _ in range(FUZZ):
-        _follow_a_random_shuffle(random.getrandbits(64))
+    for seed in range(seed_of_test(), seed_of_test() + FUZZ):
+        _follow_a_random_shuffle(seed)
 
 
 @pytest.mark.parametrize("buffer", [1, 3, 10_000, 90_000, 300_000])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import re
 import socket
 from collections.abc import Sequence
@@ -14,7 +13,7 @@ import pytest
 
 import shardctl
 from shardctl.planning.eval.advice import call_of
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.forked_scripts import Ran, forking_python
 from tests.tfds_datasets import build_dataset
 
@@ -368,6 +367,7 @@ def test_processes_without_padding_wait_where_the_plan_says_fuzzed(
 ) -> None:
     dataset, _ = write_world(tmp_path)
     remainder: Literal["ragged", "drop"]
+    random = random_of_a_fuzz_run()
     for _ in range(max(2, FUZZ // 500)):
         devices = random.choice([1, 2])
         steps = random.randint(1, 3 if devices == 1 else 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 import sys
@@ -289,7 +288,7 @@ def test_files_of_random_damage_are_found_as_tensorflow_finds_them(tmp_path: Pat
 @pytest.mark.fuzz
 def test_files_of_any_damage_are_found_as_tensorflow_finds_them(tmp_path: Path) -> None:
     rng = random_of_a_fuzz_run()
-    for _ in range(int(os.environ.get("SHARDCTL_FUZZ", "10"))):
+    for _ in range(max(FUZZ // 20, 10)):
         check_files(tmp_path, damaged_files(rng, 20))
 
 
