@@ -201,6 +201,23 @@ def test_what_is_missing_is_named_with_the_way_to_install_it(
     assert "; install it with: pip install " in ran.errors
 
 
+def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(
+    shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "__version__", "2.99.0")
+    monkeypatch.setattr("shardctl.tfds.imports._seen", set())
+    without = shardctl("simulate", "-d", built)  # it does not read with TensorFlow
+    assert (without.exit_code, without.stderr) == (0, "")
+    ran = shardctl("verify", "-d", built)
+    assert ran.exit_code == 0
+    assert ran.stderr.startswith("warning: TensorFlow 2.99.0 is newer than any whose orders were ")
+    assert ran.stderr.count("\n") == 1
+    assert "read by TFDS" in ran.stdout
+    assert shardctl("verify", "-d", built).stderr == ""
+
+
 @pytest.mark.tensorflow
 @pytest.mark.parametrize(  # while TensorFlow loads, and while it reads
     "delay", [0, pytest.param(3, marks=pytest.mark.slow)]
