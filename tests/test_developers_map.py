@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from itertools import takewhile
 from pathlib import Path
@@ -85,15 +84,14 @@ def exists(path: str) -> bool:
     return place.is_dir() if path.endswith("/") else place.is_file()
 
 
+_DEFINED = re.compile(r"^(?:(?:class|def) )?(\w+)(?=[(:\[]| = )", re.MULTILINE)
+
+
 def defined_names() -> set[str]:
     """Return the classes, functions and type aliases at the top of each module of the package."""
     names = set()
     for file in _PACKAGE.rglob("*.py"):
-        for node in ast.parse(file.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Assign):
-                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        names |= set(_DEFINED.findall(file.read_text("utf-8")))
     return names
 
 

@@ -47,8 +47,18 @@ $ echo $?
 """
 
 
+# Documents whose programs train, or whose files Beam counts: seconds each.
+_LONG = ("keras-evaluation.md", "keras.md", "petabyte.md", "pipeline.md", "training.md")
+
+
 @pytest.mark.tensorflow
-@each_document
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path.name in _LONG else (), id=path.name)
+        for path in DOCUMENTS
+    ],
+)
 def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()

@@ -53,7 +53,11 @@ def test_index_and_verify_say_the_same_with_beam(
         (("index", ".", "--runner", "spark"), "no runner 'spark'; choose from local, beam"),
         (("index", ".", "--", "--direct_num_workers=2"), "need --runner beam before it"),
         (("index", ".", "--jobs", "2", "--runner", "beam"), "is said after --"),
-        (("index", "--runner", "beam", "--", "--direct_num_workers=2"), "no PATH"),
+        pytest.param(
+            ("index", "--runner", "beam", "--", "--direct_num_workers=2"),
+            "no PATH",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(  # Beam, which takes seconds to load, reads them
             ("index", ".", "--runner", "beam", "--", "--no_such"),
             "knows no option '--no_such'",
