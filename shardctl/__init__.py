@@ -83,6 +83,7 @@ from shardctl.errors import (
     MissingDependencyError,
     ShardctlError,
     UnpredictableOrderError,
+    UnprovenVersionWarning,
     UsageError,
 )
 
@@ -208,6 +209,7 @@ __all__ = [
     "TakenSnapshot",
     "TfdsMetadata",
     "UnpredictableOrderError",
+    "UnprovenVersionWarning",
     "Usage",
     "UsageError",
     "Verification",

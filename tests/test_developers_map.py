@@ -17,6 +17,7 @@ _MAP = (_PACKAGE / "README.md").read_text("utf-8")
 _PATH = re.compile(r"[\w.]+(?:/[\w.]+)*(?:/|\.(?:py|md|json|txt|toml|yaml))")
 # Files of users, which are not in the repository.
 _OF_USERS = {"shardctl.yaml"}
+_BESIDE = {"README.md", "CHANGELOG.md", "pyproject.toml"}
 _CHANGES = (
     "A lint rule",
     "A setting of an order",
@@ -74,7 +75,7 @@ def quoted_paths() -> set[str]:
 
 def place_of(path: str) -> Path:
     """Return where a path of the map leads: tests and pages beside the package, else into it."""
-    beside = path.startswith("tests/") or path in {"README.md", "CHANGELOG.md", "pyproject.toml"}
+    beside = path.startswith(("tests/", "completions/", ".")) or path in _BESIDE
     return (_REPOSITORY if beside else _PACKAGE) / path
 
 

@@ -13,6 +13,7 @@ from rich.markdown import Markdown
 from shardctl.cli.main import COMMANDS
 from tests.sessions import (
     DOCUMENTS,
+    REPOSITORY,
     Block,
     Exchange,
     blocks,
@@ -116,6 +117,12 @@ def is_used(block: Block, commands: list[str], document: Path) -> bool:
         return "runs-on" in block.text
     if block.file == "shardctl.yaml":
         return bool(commands)
+    if block.file == ".pre-commit-config.yaml":
+        hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
+        named = [
+            hook["id"] for repo in yaml.safe_load(block.text)["repos"] for hook in repo["hooks"]
+        ]
+        return {*named} == {hook["id"] for hook in hooks}
     top = block.file.partition("/")[0]  # a file in a folder, which is what commands name
     other_files = (one.text for one in blocks(document) if one.file not in (None, block.file))
     return any(top in text for text in (*commands, *other_files))

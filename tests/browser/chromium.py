@@ -133,11 +133,11 @@ def open_all(page: Any) -> None:
 def violations(page: Any, *, rows: int | None = None) -> list[str]:
     """Return what axe-core finds wrong with a page, a line a rule and element.
 
-    rows: so many rows of each table are left for it. Most of its time goes to the colours of every
-    cell, and rows below others are like them.
+    rows: the first so many rows of each table are left for it, and the last. Most of its time goes
+    to the colours of every cell, and a row is like those above it.
     """
     if rows is not None:
-        beyond = f"tbody tr:nth-child(n + {rows + 1})"
+        beyond = f"tbody tr:nth-child(n + {rows + 1}):not(:last-child)"
         page.evaluate(
             "rows => document.querySelectorAll(rows).forEach(row => row.remove())", beyond
         )

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.file_text import (
     absolute,
     decode,
+    os_reason,
     read_file,
     subfolder_names,
     working_folder,
@@ -28,6 +30,27 @@ def test_a_file_is_read_up_to_the_bound(tmp_path: Path) -> None:
     assert read_file(path, max_num_bytes=6) == b"\xff\0four"
     line = error_line(lambda: read_file(path, max_num_bytes=5))
     assert line == f"'{path}' is larger than 5 bytes, the most read as text"
+
+
+@pytest.mark.skipif(not Path("/proc/version").exists(), reason="needs a file without a size")
+def test_a_file_without_a_size_is_read_up_to_the_bound() -> None:
+    path = Path("/proc/version")
+    data = path.read_bytes()
+    assert path.stat().st_size == 0 < len(data)
+    assert read_file(path, max_num_bytes=len(data)) == data
+    with pytest.raises(DatasetError, match=f"larger than {len(data) - 1} bytes"):
+        read_file(path, max_num_bytes=len(data) - 1)
+
+
+def test_what_is_not_there_is_told_from_what_cannot_be_read(tmp_path: Path) -> None:
+    for name, kind in (("gone", NotThereError), ("x" * 999, DatasetError)):
+        with pytest.raises(DatasetError) as caught:
+            read_file(tmp_path / name)
+        assert type(caught.value) is kind
+
+
+def test_an_error_of_a_library_without_a_number_has_a_reason() -> None:
+    assert os_reason(OSError("a text of its own")) == "it cannot be opened"
 
 
 def test_what_cannot_be_read_says_why(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Puts small faults into rooms of the package, one by one, and prints which tests notice them.
 
 It is run in the repository's folder. Which tests reach which line is learned first, with
-`coverage`, and kept in the first file of --reached; it is good until lines move.
+`coverage`, and kept in the first file of --reached, which is good until lines move.
 """
 
 from __future__ import annotations
@@ -48,7 +48,9 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--mutant", action="append", help="FILE:NUMBER, to try this one alone")
     parser.add_argument("--list", action="store_true", help="print the mutants, and try none")
     parser.add_argument("--tests", nargs="+", default=_TESTS, help="to learn from, and to run")
-    parser.add_argument("--reached", nargs="+", type=Path, default=[Path("reached.json")])
+    parser.add_argument(
+        "--reached", nargs="+", type=Path, default=[Path(".mutants_cache/reached.json")]
+    )
     parser.add_argument("--most", type=float, default=100, help="seconds of tests of one mutant")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--json", type=Path, help="a file that gets a line for each mutant")
@@ -68,7 +70,7 @@ def main(words: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         report = asked.json or Path(scratch, "report")
         report.write_text("")
-        reached = Reached.read(asked.reached)
+        reached = Reached.read(asked.reached, {str(mutant.path) for mutant in wanted})
         verdicts(
             list(_asked(wanted, reached, asked.most)),
             lambda *of: _tell(report, *of),
@@ -83,6 +85,7 @@ def _learn(file: Path, tests: Sequence[str]) -> None:
     pytest.main([*PYTEST, *tests], plugins=[plugin])
     if plugin.failed:
         raise SystemExit(f"{len(plugin.failed)} tests fail without a mutant: {plugin.failed[:9]}")
+    file.parent.mkdir(parents=True, exist_ok=True)
     plugin.reached().write(file)
 
 
@@ -93,10 +96,10 @@ def _asked(wanted: Sequence[Mutant], reached: Reached, most: float) -> Iterator[
         room = f"tests/{'/'.join(mutant.path.parts[1:-1])}/"
         own = f"{room}test_{mutant.path.name}::"
         names = reached.tests_of(file, None if mutant.at_import else mutant.lines, own)
-        if mutant.at_import:  # what the module makes is used elsewhere, too
-            names = list(dict.fromkeys([*names, *reached.tests_in(room)]))
+        # Some reach it in processes that they start; what a module makes is used elsewhere, too.
+        names += reached.tests_in(room if mutant.at_import else own)
         tests: dict[str, float] = {}
-        for name in names:
+        for name in dict.fromkeys(names):
             if sum(tests.values()) + reached.seconds[name] <= most:
                 tests[name] = reached.seconds[name]
         yield Asked(mutant=mutant, tests=tests)

@@ -6,20 +6,26 @@ import json
 import resource
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 _FIXTURE = "fixture "
 
 
 def same_cases() -> None:
-    """Let Hypothesis try the same cases in every process, and note none."""
-    settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
+    """Let Hypothesis try the same cases each time, note none and look for no smaller ones."""
+    settings.register_profile(
+        "mutants",
+        deadline=None,
+        derandomize=True,
+        database=None,
+        phases=(Phase.explicit, Phase.generate),
+    )
     settings.load_profile("mutants")
 
 
@@ -56,14 +62,15 @@ class Reached:
         path.write_text(json.dumps(asdict(self)), encoding="utf-8")
 
     @classmethod
-    def read(cls, paths: Sequence[Path]) -> Reached:
-        """Return what several files of `write` say together."""
+    def read(cls, paths: Sequence[Path], of: Collection[str]) -> Reached:
+        """Return what several files of `write` say together of some files."""
         reached = cls()
         for path in paths:
             part = json.loads(path.read_text(encoding="utf-8"))
             reached.seconds.update(part["seconds"])
             reached.tensorflow.extend(part["tensorflow"])
-            for file, lines in part["lines"].items():
+            for file in part["lines"].keys() & of:
+                lines = part["lines"][file]
                 known = reached.lines.setdefault(file, {})
                 for line, tests in lines.items():
                     known.setdefault(int(line), []).extend(tests)

@@ -59,6 +59,10 @@ def verdicts(
     asked: Sequence[Asked], tell: Callable[[Asked, Verdict], None], processes: int
 ) -> None:
     """Try mutants, so many at once, and tell what became of each."""
+    for one in asked:
+        if not one.tests:
+            tell(one, Verdict(died="", seconds=0, num_tests=0))
+    asked = [one for one in asked if one.tests]
     inside = [one for one in asked if one.mutant is None or not one.mutant.at_import]
     with tempfile.TemporaryDirectory() as scratch:
         again = Path(scratch, "again")  # the mutants that another process has to plant
@@ -67,8 +71,9 @@ def verdicts(
             forked(partial(_session, inside[n::processes], tell, Path(scratch)))
             for n in range(min(processes, len(inside)))
         ]
-        for process in running:
-            os.waitpid(process, 0)
+        statuses = [os.waitpid(process, 0)[1] for process in running]
+        if any(statuses):
+            raise SystemExit("tests cannot be collected")
         late = set(map(int, again.read_text().split()))
         outside = [one for one in asked if (one.mutant and one.mutant.at_import) or id(one) in late]
         for one in outside:
@@ -100,7 +105,8 @@ def _session(asked: Sequence[Asked], tell: Callable[[Asked, Verdict], None], scr
         tell(one, verdict)
         quiet()
 
-    pytest.main([*PYTEST, *files], plugins=[_Trials(asked, told, scratch)])
+    if pytest.main([*PYTEST, *files], plugins=[_Trials(asked, told, scratch)]):
+        raise SystemExit
 
 
 def _alone(one: Asked, tell: Callable[[Asked, Verdict], None], scratch: Path) -> None:
@@ -148,6 +154,8 @@ class _Trials:
         same_cases()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:  # as modules of tests cannot be imported
+            raise session.Interrupted
         if any("tensorflow" in item.keywords for item in session.items):
             import tensorflow  # noqa: F401  # once, not in each fork; it starts no threads yet
         functions = live_functions()

@@ -13,6 +13,7 @@ import pytest
 _REPOSITORY = Path(__file__).parents[2]
 _TOY = """
 STEP = 2
+NAMES = [""][0]
 
 def stepped(number):
     if number > 10:
@@ -63,6 +64,7 @@ def test_mutants_die_by_the_test_that_sees_them(tmp_path: Path) -> None:
     # Seen by a process that the test starts alone.
     assert found["number + STEP -> number - STEP"] == above
     assert found["2 -> 3"] == above  # and only where the module is not imported yet
+    assert found["0 -> 1"] == "importing the module"
     # 10 is not tried in the test's own process, but 12 would come of it in the other.
     assert found["number > 10 -> number >= 10"] == above
     assert found["0 + 0 -> 0 - 0"] == ""

@@ -115,6 +115,15 @@ def test_runs_read_the_same_in_the_order_of_the_files(
 
 
 @given(datasets_and_ranges())
+def test_runs_leave_out_rows_that_read_nothing(case: tuple[Dataset, list[SplitRange]]) -> None:
+    whole = reads_of(*case)
+    take = whole.take * (np.arange(len(whole)) % 2)
+    some = whole.trimmed(np.zeros_like(take), take)
+    assert some.runs().take.min(initial=1) > 0
+    assert Counter(examples(some.runs())) == Counter(examples(some))
+
+
+@given(datasets_and_ranges())
 def test_joined_rows_come_one_after_the_other(case: tuple[Dataset, list[SplitRange]]) -> None:
     dataset, ranges = case
     if ranges:

@@ -64,6 +64,19 @@ def test_an_occupant_is_the_last_shard_that_opened_in_its_slot(case: Case) -> No
         assert not before or schedule.previous[shard] == before[-1]
 
 
+def test_slots_beyond_16_bits_are_told_apart() -> None:
+    lengths = tuple(number % 3 for number in range(65_900))
+    case = Case(lengths=lengths, cycle_length=65_600, block_length=2)
+    schedule, visits = schedule_of(case), visits_by_hand(case)
+    rounds, slots = (np.array(column) for column in list(zip(*visits, strict=True))[:2])
+    shards, _ = schedule.occupants(rounds, slots)
+    # By hand: of three shards one has two visits, and those beyond come to the slots free first.
+    number_of_visits = np.bincount(shards, minlength=len(lengths))
+    assert number_of_visits.tolist() == [length // 2 + 1 for length in lengths]
+    assert schedule.slot[65_600:65_604].tolist() == [0, 1, 3, 4]
+    assert schedule.first_round[65_600:].tolist() == [1] * 300
+
+
 def test_the_cycle_and_block_kept_are_those_that_matter() -> None:
     schedule = build_schedule(np.array([3, 5]), 1000, 2**40)
     assert (schedule.cycle_length, schedule.block_length) == (2, 6)

@@ -71,6 +71,17 @@ def test_a_million_even_shards_fit() -> None:
     assert kept.split is not None
 
 
+@pytest.mark.parametrize("num_files", [100, 2000])
+def test_names_of_files_take_room(num_files: int) -> None:
+    # 16 characters each, and quotation marks, a comma and a space.
+    files = ShardFiles(
+        pattern="\0", num_shards=num_files, names=tuple(f"{n:016}" for n in range(num_files))
+    )
+    split = Split(name="train", shard_lengths=(5,) * num_files, files=(files,))
+    (kept,) = pinned_layout(Dataset(name="d", splits=(split,)), ["train"])
+    assert (kept.split is not None) == (num_files * (16 + 4) < pinned.MAX_LAYOUT_CHARS)
+
+
 @pytest.mark.parametrize("at", [0, 99, 100, 250, 511])
 def test_a_shard_that_changes_changes_the_digest_of_its_chunk_alone(at: int) -> None:
     lengths = list(range(512))

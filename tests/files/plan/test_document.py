@@ -51,6 +51,16 @@ def test_fields_that_say_nothing_of_a_plan_are_left_out(plan: ResumePlan, more: 
     assert document.keys() - set(ALWAYS) == more
 
 
+def test_what_is_left_of_a_pipeline_without_end_is_no_number() -> None:
+    plan = resume(TOY, "train", {"stages": "map | repeat | batch(3)"}, steps=40)
+    document = resume_document(plan)
+    assert (document["consumed"], document["remaining"], document["remaining_total"]) == (
+        120,
+        None,
+        None,
+    )
+
+
 def test_what_a_buffer_and_an_epoch_are_made_of_is_in_it_as_numbers() -> None:
     document = resume_document(planned())
     # A buffer of 3 has read 3 + 5 inputs when 6 are out of it.

@@ -93,6 +93,14 @@ def test_hosts_have_lists_of_their_own_an_idle_one_an_empty_list() -> None:
     assert [row[0] for row in instruction_rows(plan).rows()] == ["0/3"]
 
 
+def test_a_field_takes_a_line() -> None:
+    plan = resume(TOY, "train", consumed=11)
+    assert not len(plan.instructions)
+    first, *fields, last = as_json(plan).splitlines()
+    assert (first, last) == ("{", "}")
+    assert all(field.startswith(("  ", "    {")) for field in fields)
+
+
 def test_further_fields_come_last() -> None:
     plan = resume(TOY, "train", consumed=4)
     for document in (

@@ -46,6 +46,24 @@ def test_advice_ends_with_the_call_that_makes_padded_batches() -> None:
 def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
     said = advice(evaluate(toy(13), batch=4, devices=2))
     assert "a last batch of 5 does not divide among 2 devices" in said[0]
+    # Hosts of whole files have 8 + 7 and 8 + 5; the smallest is named.
+    how: dict[str, Any] = {"settings": {"host_by": "files"}, "batch": 4, "devices": 2, "hosts": 2}
+    said = advice(evaluate(toy(15, 13), "test", **how))
+    assert any("a last batch of 5 does not divide among 2 devices" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("num_examples", "hosts", "said"),
+    [
+        # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3.
+        (9, 2, "1 batch of padding alone (3 steps a host, 25.0% of the places empty)"),
+        # 5, 4 and 4: 18 places.
+        (13, 3, "2 batches of padding alone (3 steps a host, 27.8% of the places empty)"),
+    ],
+)
+def test_batches_of_padding_alone_are_counted(num_examples: int, hosts: int, said: str) -> None:
+    found = advice(evaluate(toy(num_examples), batch=2, hosts=hosts))
+    assert f'cure: remainder="pad" with {said}' in found
 
 
 # 4,097 examples on 8 hosts are 513 and 512 a host, one more than 8 devices have in batches of 64;

@@ -34,6 +34,13 @@ def is_readable(case: EvalCase, num_hosts: int) -> bool:
     return case.host_by == "examples" or num_hosts <= sum(case.lengths)
 
 
+@pytest.mark.parametrize("loader", ["grain", "torch", "hf"])
+def test_other_loaders_have_no_cures_as_what_they_do_is_not_tried(loader: str) -> None:
+    found = evaluate(toy(13, 4), "test", {"loader": loader}, batch=4, hosts=3, remainder="drop")
+    assert found.num_lost
+    assert cures(found) == ()
+
+
 def check_cures(case: EvalCase) -> None:
     evaluation = case.evaluation()
     found = {cure.change: cure for cure in cures(evaluation)}
@@ -42,6 +49,8 @@ def check_cures(case: EvalCase) -> None:
         return
     padding = found["padding"]
     assert padding.num_slots - padding.padding == sum(case.lengths)
+    for cure in found.values():
+        assert cure.num_slots - cure.padding == sum(case.lengths) - cure.dropped
     sizes = [
         size
         for size in range(1, sum(case.lengths) + 2)

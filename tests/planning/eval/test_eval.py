@@ -171,6 +171,12 @@ def test_numbers_out_of_range_are_refused(
         evaluate(toy(4), batch=batch, hosts=num_hosts, devices=num_devices)
 
 
+def test_a_batch_is_a_number_of_32_bits() -> None:
+    assert evaluate(toy(4), batch=2_147_483_647).num_batches.tolist() == [1]
+    with pytest.raises(UsageError, match="a number from 1 to 2147483647 is needed"):
+        evaluate(toy(4), batch=2_147_483_648)
+
+
 def test_what_tfds_refuses_to_deal_is_a_warning() -> None:
     assert "without examples" in evaluate(toy(3), batch=1, hosts=4).warnings[0]
     by_files = evaluate(toy(3), batch=1, hosts=4, settings=ReadSettings(host_by="files"))

@@ -87,6 +87,15 @@ def test_accelerate_drops_a_partial_batch_before_its_processes_share() -> None:
     )
 
 
+def test_accelerate_fills_up_the_last_batches_and_cannot_leave_them_out() -> None:
+    # 13 examples are 7 batches of 2, so each of 3 processes is dealt 3, of 18 examples in all.
+    settings = {"loader": "accelerate", "batch": 2}
+    found = hosts(TOY, "train", settings, hosts=3).comparisons[0]
+    assert advice(found, as_settings(settings)) == (
+        "Accelerator hands out 5 examples again in each epoch, so that every host has as many",
+    )
+
+
 def test_unequal_streams_are_a_problem() -> None:
     plan = hosts(TOY, "train", {"loader": "hf", "batch": 2}, hosts=3)
     assert problems(plan.comparisons[0], plan.judged) == (

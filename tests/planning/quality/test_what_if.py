@@ -44,6 +44,20 @@ def test_each_alternative_is_measured_as_its_own_pipeline_would_be() -> None:
     assert scores["4 times as many files"] == pytest.approx(finer)
 
 
+def test_buffers_of_ten_times_the_size_are_tried_up_to_the_epoch() -> None:
+    for num_examples, present, sizes in (
+        (99_999, None, [1_000, 10_000]),
+        (100_000, None, [1_000, 10_000, 100_000]),
+        (1_000, None, [1_000]),
+        (20_000, 2_000, [20_000]),
+        (19_999, 2_000, []),
+    ):
+        settings = ReadSettings(buffer=present, buffer_seed=None if present is None else 1)
+        scores = _scores(even_dataset(num_examples, 4), settings)
+        tried = [change for change in scores if change.startswith("buffer ")]
+        assert tried == [f"buffer {size:,}" for size in sizes], num_examples
+
+
 def test_more_files_help_where_files_are_shuffled() -> None:
     scores = _scores(
         even_dataset(40_000, 64), ReadSettings(shuffle_seed=1, buffer=2000, buffer_seed=1)

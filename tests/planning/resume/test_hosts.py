@@ -51,6 +51,16 @@ def test_steps_are_those_of_each_host() -> None:
     assert plan.from_consumed == (4, 4)
 
 
+@pytest.mark.parametrize(("drop_remainder", "total"), [(True, 10), (False, 11)])
+def test_each_host_drops_a_last_batch_of_its_own(drop_remainder: bool, total: int) -> None:
+    settings = ReadSettings(cycle=1, epochs=2, buffer=2, batch=2, drop_remainder=drop_remainder)
+    plan = resume_on_hosts(
+        TOY, "train", settings, hosts=2, to_hosts=3, consumed=[5, 4], mode="at-most-once"
+    )
+    # The buffers had read epoch 0 to its end; of epoch 1 three hosts have 4, 4 and 3.
+    assert (plan.epoch, plan.remaining, plan.remaining_total) == (1, 11, total)
+
+
 def test_hosts_in_different_epochs_leave_something_of_each() -> None:
     settings = ReadSettings(cycle=1, epochs=3)
     plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=1, consumed=[5, 6])

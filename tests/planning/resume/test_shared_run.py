@@ -96,6 +96,13 @@ def test_a_host_that_is_done_leaves_nothing() -> None:
     assert (done.num_examples, done.plan(0).remaining, handed_out(done)) == (0, 0, [])
 
 
+def test_a_host_without_examples_ends_no_epoch() -> None:
+    resolved = resolved_spec(dataset(train=(1,)), "train")
+    run = shared_run(resolved, ReadSettings(epochs=3), [Stretch(consumed=(1, 0))])
+    # Host 0 of 2 has read the only example once, of three times.
+    assert handed_out(run) == [0, 0]
+
+
 def test_more_hosts_than_examples_that_are_left() -> None:
     runs = [
         run_of(ReadSettings(cycle=1, host=host(i, 4)), Stretch(consumed=(6, 3))) for i in range(4)

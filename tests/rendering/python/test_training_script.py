@@ -127,6 +127,7 @@ def learnt(batches: list[list[int]]) -> tuple[Any, Any]:
     return weights, bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_each_batch_is_trained_once_however_often_it_is_stopped(
     images: Path, tmp_path: Path, framework: str
