@@ -19,10 +19,7 @@ from hypothesis import strategies as st
 Case = TypeVar("Case")
 
 FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))  # cases of a fuzz test, or of that order
-
-PIPELINES = int(
-    os.environ.get("SHARDCTL_PIPELINES", FUZZ)
-)  # whole ones, run by TensorFlow and TFDS
+PIPELINES = int(os.environ.get("SHARDCTL_PIPELINES", FUZZ))  # whole ones, beside TFDS
 
 _ORDINARY = "0"  # the seed of tests that are no fuzz tests
 
