@@ -20,10 +20,12 @@ from hypothesis import strategies as st
 Case = TypeVar("Case")
 
 FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))  # cases of a fuzz test, or of that order
+PIPELINES = int(os.environ.get("SHARDCTL_PIPELINES", FUZZ))  # whole ones, beside TFDS
 
 _ORDINARY = "0"  # the seed of tests that are no fuzz tests
 
 _num_checked: list[int] = []
+_num_pipelines: list[int] = []
 _running = [_ORDINARY, ""]  # a seed and the test's name, which the test's own seed follows from
 
 
@@ -52,7 +54,10 @@ def seed_of_test() -> int:
 
 def command_for(name: str) -> str:
     """Return the command that runs a fuzz test with the cases of this run."""
-    return f"{variable_of_seed()} SHARDCTL_FUZZ={FUZZ} python -m pytest {shlex.quote(name)}"
+    sizes = f"SHARDCTL_FUZZ={FUZZ}"
+    if PIPELINES != FUZZ:
+        sizes += f" SHARDCTL_PIPELINES={PIPELINES}"
+    return f"{variable_of_seed()} {sizes} python -m pytest {shlex.quote(name)}"
 
 
 def add_cases(number: int = 1) -> None:
@@ -60,11 +65,18 @@ def add_cases(number: int = 1) -> None:
     _num_checked.append(number)
 
 
-def taken_count() -> int:
-    """Return how many cases were counted since the last call."""
-    number = sum(_num_checked)
+def add_pipelines(number: int) -> None:
+    """Add cases that each are a whole pipeline, run by TensorFlow over what TFDS reads."""
+    add_cases(number)
+    _num_pipelines.append(number)
+
+
+def taken_counts() -> tuple[int, int]:
+    """Return how many cases were counted since the last call, and how many whole pipelines."""
+    numbers = sum(_num_checked), sum(_num_pipelines)
     _num_checked.clear()
-    return number
+    _num_pipelines.clear()
+    return numbers
 
 
 def counted(cases: Iterable[Case]) -> Iterator[Case]:

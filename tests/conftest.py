@@ -25,7 +25,7 @@ from tests.cases import (
     begin_test,
     command_for,
     seed_of_test,
-    taken_count,
+    taken_counts,
     variable_of_seed,
 )
 from tests.core.order.toy_pipelines import Toys, build_toys
@@ -57,7 +57,7 @@ FEW_FILES = 12
 ON_DEMAND = ("fuzz", "slow")
 
 # What a shell may say of fuzz tests.
-KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_SEED")
+KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_PIPELINES", "SHARDCTL_SEED")
 
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
@@ -202,12 +202,13 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
         law = item.obj.hypothesis
         law.inner_test = _counting(inspect.unwrap(law.inner_test))
-    taken_count()
+    taken_counts()
     try:
         return (yield)
     finally:
         kind = "real" if item.get_closest_marker("tensorflow") else "other"
-        item.user_properties.append((f"{kind} cases", taken_count()))
+        num_cases, num_pipelines = taken_counts()
+        item.user_properties += [(f"{kind} cases", num_cases), ("pipelines", num_pipelines)]
 
 
 @pytest.hookimpl(wrapper=True)
@@ -236,6 +237,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             f"compared with real TensorFlow and TFDS: {_cases['real cases']:,} random cases; "
             f"checked without them: {_cases['other cases']:,}"
         )
+    if _cases["pipelines"]:
+        terminalreporter.write_line(f"whole pipelines among them: {_cases['pipelines']:,}")
     if os.environ.get("SHARDCTL_SEED"):
         terminalreporter.write_line(f"the seed of fuzz tests was {variable_of_seed()}")
 

@@ -102,6 +102,8 @@ def test_ds_shard_after_different_file_orders_reads_examples_twice() -> None:
         ((10,), 1, {}, []),
         ((), 4, {}, []),
         ((10, 10), 2, {}, ["2 files divide among 2 hosts, 1 each"]),
+        ((10,) * 6, 2, {}, ["6 files divide among 2 hosts, 3 each"]),
+        ((1,) * 2004, 2, {}, ["2,004 files divide among 2 hosts, 1,002 each"]),
         ((10,), 4, {}, ["1 file does not divide among 4 hosts; 4 would"]),
         ((1,) * 7, 3, {}, ["7 files do not divide among 3 hosts; 6 or 9 would"]),
         (

@@ -57,6 +57,14 @@ def test_batches_behind_the_settings_are_counted_by_their_rows(builder: Any) -> 
     assert [position.consumed for _ in position.count(position.dataset())] == [*range(1, 35)]
 
 
+def test_without_settings_it_reads_as_tfds_does(builder: Any) -> None:
+    position = shardctl.tfds.Position(builder, "train")
+    read = [int(example["id"]) for example in builder.as_dataset(split="train").as_numpy_iterator()]
+    assert [int(example["id"]) for example in position.dataset().as_numpy_iterator()] == read
+    assert position.num_examples == len(read)
+    assert position.settings.batch is None
+
+
 def test_it_counts_numpy_batches_and_pairs(builder: Any) -> None:
     position = shardctl.tfds.Position(builder, "train", SETTINGS)
     batches = shardctl.tfds.pipeline(builder, "train", SETTINGS, transform=lambda x: (x["id"], 1))
