@@ -15,7 +15,9 @@ from shardctl.core import tfds_rules as rules
 
 def _header(tf: Any, name: str) -> str:
     """Return the text of one of TensorFlow's headers."""
-    return Path(tf.sysconfig.get_include(), "xla/tsl/lib", name).read_text()
+    include = Path(tf.sysconfig.get_include())
+    paths = (include / "xla/tsl/lib" / name, include / "tsl/lib" / name)  # up to 2.17 the second
+    return next(path for path in paths if path.exists()).read_text()
 
 
 def _number(text: str, name: str) -> int:

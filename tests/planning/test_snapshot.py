@@ -10,6 +10,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.diff.pinned_order import settings_to_fall_back_on
+from shardctl.planning.order import plan_order
 from shardctl.planning.snapshot import snapshot
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed
@@ -40,6 +41,15 @@ def test_two_orders_have_the_same_root_when_they_are_the_same() -> None:
         assert (taken[0].snapshot.tree.root == taken[1].snapshot.tree.root) == same
 
     check_cases(pairs(), check, 150)
+
+
+def test_the_version_of_a_loader_is_pinned_where_nobody_names_one() -> None:
+    dataset = dataset_of({"train": (4, 5)})
+    for settings in ({"loader": "torch"}, {"loader": "torch", "loader_version": "2.13.0"}):
+        order = plan_order(dataset, "train", settings).order
+        pinned = snapshot(dataset, "train", settings).snapshot
+        assert order.settings.loader_version is not None
+        assert pinned.pipeline["loader_version"] == order.settings.loader_version
 
 
 def test_everything_that_fixes_the_order_is_pinned() -> None:

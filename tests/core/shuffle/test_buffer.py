@@ -155,6 +155,16 @@ def test_chunks_joined_are_the_whole(
     assert [p for chunk in chunks for p in chunk] == _whole(replay)[start:stop]
 
 
+def test_the_few_that_are_followed_come_in_chunks_too() -> None:
+    replay = ShuffleReplay(
+        num_elements=20_000, buffer_size=150, seeds=shuffle_kernel_seeds(5, None)
+    )
+    assert replay.follows(19_000, 19_010)
+    chunks = [chunk.tolist() for chunk in replay.chunks(19_000, 19_010, chunk_size=4)]
+    expected = _whole(replay)[19_000:19_010]
+    assert chunks == [expected[:4], expected[4:8], expected[8:]]
+
+
 @given(st.integers(0, 500), st.integers(0, 500), kernels)
 def test_a_buffer_beyond_the_input_acts_as_one_of_its_size(
     n: int, more: int, seeds: KernelSeeds

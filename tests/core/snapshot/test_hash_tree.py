@@ -96,3 +96,10 @@ def test_trees_of_two_versions_are_not_compared() -> None:
     one, other = (HashTree(num_examples=9, leaves=(b"a",), version=version) for version in (1, 2))
     with pytest.raises(ValueError, match="versions 1 and 2"):
         differing_blocks(one, other)
+
+
+def test_there_are_no_digests_of_less_than_a_leaf() -> None:
+    tree = tree_of(cells_of([1, 2, 3]))
+    assert tree.blocks(tree.leaf_size) == tree.leaves
+    with pytest.raises(ValueError, match=f"leaves have {tree.leaf_size}"):
+        tree.blocks(tree.leaf_size // 2)

@@ -49,6 +49,8 @@ def check_cures(case: EvalCase) -> None:
         return
     padding = found["padding"]
     assert padding.num_slots - padding.padding == sum(case.lengths)
+    for cure in found.values():
+        assert cure.num_slots - cure.padding == sum(case.lengths) - cure.dropped
     sizes = [
         size
         for size in range(1, sum(case.lengths) + 2)
