@@ -83,6 +83,7 @@ from shardctl.errors import (
     MissingDependencyError,
     ShardctlError,
     UnpredictableOrderError,
+    UnprovenVersionWarning,
     UsageError,
 )
 
@@ -148,7 +149,7 @@ if TYPE_CHECKING:
     eval = evaluate
     list = list_datasets
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Cause",
@@ -208,6 +209,7 @@ __all__ = [
     "TakenSnapshot",
     "TfdsMetadata",
     "UnpredictableOrderError",
+    "UnprovenVersionWarning",
     "Usage",
     "UsageError",
     "Verification",

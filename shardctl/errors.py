@@ -35,3 +35,7 @@ class UnpredictableOrderError(ShardctlError):
 
 class MissingDependencyError(ShardctlError):
     """A package that only this call needs is not installed; the text says how to install it."""
+
+
+class UnprovenVersionWarning(UserWarning):
+    """TensorFlow is newer than any that predictions were compared with; said once a process."""

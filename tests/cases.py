@@ -1,20 +1,63 @@
-"""Generated cases: how many there are, how a law is checked over them, where they are counted."""
+"""Generated cases: how many there are, which, how a law is checked over them and they are counted.
+
+An ordinary run takes the same cases everywhere. Those of a fuzz test follow from SHARDCTL_SEED, any
+text, and from the name of the test; without it, each fuzz run draws one and prints it.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
+import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
-from hypothesis import HealthCheck, given, settings
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 Case = TypeVar("Case")
 
 FUZZ = int(os.environ.get("SHARDCTL_FUZZ", "2000"))  # cases of a fuzz test, or of that order
+PIPELINES = int(os.environ.get("SHARDCTL_PIPELINES", FUZZ))  # whole ones, beside TFDS
+
+_ORDINARY = "0"  # the seed of tests that are no fuzz tests
 
 _num_checked: list[int] = []
+_num_pipelines: list[int] = []
+_running = [_ORDINARY, ""]  # a seed and the test's name, which the test's own seed follows from
+
+
+def seed_of_run() -> str:
+    """Return the text that the cases of fuzz tests follow from."""
+    return os.environ.get("SHARDCTL_SEED") or _ORDINARY
+
+
+def variable_of_seed() -> str:
+    """Return what a shell sets for a run with the same cases."""
+    return f"SHARDCTL_SEED={shlex.quote(seed_of_run())}"
+
+
+def begin_test(name: str, *, fuzz: bool) -> None:
+    """Note which test runs from now on, as pytest names it; conftest.py calls this."""
+    _running[:] = seed_of_run() if fuzz else _ORDINARY, name
+
+
+def seed_of_test() -> int:
+    """Return the seed of the running test.
+
+    It is another for each test; that of a fuzz test is another for each seed of a run.
+    """
+    return int.from_bytes(hashlib.sha256("\0".join(_running).encode()).digest()[:6])
+
+
+def command_for(name: str) -> str:
+    """Return the command that runs a fuzz test with the cases of this run."""
+    sizes = f"SHARDCTL_FUZZ={FUZZ}"
+    if PIPELINES != FUZZ:
+        sizes += f" SHARDCTL_PIPELINES={PIPELINES}"
+    return f"{variable_of_seed()} {sizes} python -m pytest {shlex.quote(name)}"
 
 
 def add_cases(number: int = 1) -> None:
@@ -22,11 +65,18 @@ def add_cases(number: int = 1) -> None:
     _num_checked.append(number)
 
 
-def taken_count() -> int:
-    """Return how many cases were counted since the last call."""
-    number = sum(_num_checked)
+def add_pipelines(number: int) -> None:
+    """Add cases that each are a whole pipeline, run by TensorFlow over what TFDS reads."""
+    add_cases(number)
+    _num_pipelines.append(number)
+
+
+def taken_counts() -> tuple[int, int]:
+    """Return how many cases were counted since the last call, and how many whole pipelines."""
+    numbers = sum(_num_checked), sum(_num_pipelines)
     _num_checked.clear()
-    return number
+    _num_pipelines.clear()
+    return numbers
 
 
 def counted(cases: Iterable[Case]) -> Iterator[Case]:
@@ -45,8 +95,8 @@ def check_cases(
 ) -> int:
     """Check a law over generated cases, count them, and return how many there were.
 
-    A check that returns a number has checked so many cases, one after the other. Ordinary runs take
-    the same cases each time; a fuzz run takes others each time. A failure prints its case.
+    A check that returns a number has checked so many cases, one after the other. A fuzz test takes
+    those of its seed, any other test the same ones each time. A failure prints its case.
     """
     num_done = 0
 
@@ -54,7 +104,7 @@ def check_cases(
         max_examples=max(num_cases, 1),
         deadline=None,
         database=None,
-        derandomize=not fuzz,
+        derandomize=True,
         suppress_health_check=list(HealthCheck),
     )
     @given(strategy)
@@ -63,13 +113,16 @@ def check_cases(
         number = check(case)
         num_done += 1 if number is None else number
 
-    law()
+    (seed(seed_of_test())(law) if fuzz else law)()
     add_cases(num_done)
     return num_done
 
 
+def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
+    """Let a test have a few cases, `num_cases`, and many where slow tests are run."""
+    return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.slow)])
+
+
 def random_of_a_fuzz_run() -> random.Random:
-    """Return random numbers that are others each time; a failure prints their seed."""
-    seed = random.SystemRandom().getrandbits(32)
-    print(f"random.Random({seed})")
-    return random.Random(seed)
+    """Return the random numbers of the running fuzz test; each call begins anew."""
+    return random.Random(seed_of_test())

@@ -1,4 +1,4 @@
-"""What holds for every test: quiet TensorFlow, no settings from outside, random cases counted."""
+"""What holds for every test: quiet TensorFlow, no settings from outside, its random cases."""
 
 from __future__ import annotations
 
@@ -7,17 +7,27 @@ import gc
 import inspect
 import itertools
 import os
+import secrets
 import sys
 import types
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import is_hypothesis_test, settings
+from _pytest.doctest import DoctestModule
+from hypothesis import is_hypothesis_test, seed, settings
+from hypothesis.internal.conjecture import providers
 
-from tests.cases import add_cases, taken_count
+from tests.cases import (
+    add_cases,
+    begin_test,
+    command_for,
+    seed_of_test,
+    taken_counts,
+    variable_of_seed,
+)
 from tests.core.order.toy_pipelines import Toys, build_toys
 from tests.files.stores.fixtures import (  # noqa: F401  # they start when a test asks for one
     faults,
@@ -33,10 +43,12 @@ from tests.files.stores.fixtures import (  # noqa: F401  # they start when a tes
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 
-# A hosted run takes the same cases each time, so that it fails for its change alone.
-settings.register_profile("here", deadline=None)
-settings.register_profile("hosted", deadline=None, derandomize=True, database=None)
-settings.load_profile("hosted" if os.environ.get("CI") else "here")
+# An ordinary run takes the same cases everywhere, so that it fails for its change alone. Hypothesis
+# would also draw constants of the package's modules, of those that happen to be loaded.
+usual = settings.get_profile("default")
+settings.register_profile("same", usual, deadline=None, derandomize=True, database=None)
+settings.load_profile("same")
+vars(providers)["is_local_module_file"] = lambda path: False
 
 # One process tests a room sooner than several do, which import TensorFlow one by one.
 FEW_FILES = 12
@@ -44,9 +56,13 @@ FEW_FILES = 12
 # Tests that run where `-m` names their mark, or the arguments name them one by one.
 ON_DEMAND = ("fuzz", "slow")
 
+# What a shell may say of fuzz tests.
+KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_PIPELINES", "SHARDCTL_SEED")
+
 NAMES_TENSORFLOW = ("no_seed_from_another_test",)  # without a need of it
 
 _cases: Counter[str] = Counter()
+_without_tensorflow = set[object]()  # functions that were looked at before
 
 
 @pytest.fixture(scope="session")
@@ -67,7 +83,7 @@ def no_settings_from_outside(
     colors = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE")
     outside = ("TFDS_DATA_DIR", *colors, "COLUMNS", "LINES", "_SHARDCTL_COMPLETE")
     for name in list(os.environ):
-        if name in outside or (name.startswith("SHARDCTL_") and name != "SHARDCTL_FUZZ"):
+        if name in outside or (name.startswith("SHARDCTL_") and name not in KEPT):
             monkeypatch.delenv(name)
     monkeypatch.setenv("SHARDCTL_CACHE_DIR", str(next(cache_folders)))
 
@@ -103,11 +119,48 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
     return build_toys(tmp_path_factory.mktemp("toys"))
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it."""
+    config.pluginmanager.register(_FewDoctests())  # which concerns folders beside this one, too
+    fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
+    if fuzz and not os.environ.get("SHARDCTL_SEED"):
+        os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
+
+
+def pytest_report_header() -> str:
+    """Say what the cases of fuzz tests follow from."""
+    return f"{variable_of_seed()}: the cases of fuzz tests follow from it"
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Let one process run a few files, and as many as there are processors all the others."""
     if config.option.collectonly or len(_test_files(config)) <= FEW_FILES:
         return 0
     return None
+
+
+class _FewDoctests:
+    """Collects no doctests from files without an example, which are seven of eight."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(
+        self, file_path: Path
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+        found = yield
+        if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
+            found = [one for one in found if not isinstance(one, DoctestModule)]
+        return found
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Collect no garbage meanwhile, and never look at what is left: tests and modules."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -116,24 +169,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if isinstance(item, pytest.Function) and _runs_tensorflow(item):
             item.add_marker(pytest.mark.tensorflow)
-    left_out = [kind for kind in ON_DEMAND if kind not in config.option.markexpr]
-    unwanted = {item for item in items if any(map(item.get_closest_marker, left_out))}
+    marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
+    left_out = {kind for kind in ON_DEMAND if kind not in config.option.markexpr}
+    unwanted = [item for item in items if not left_out.isdisjoint(marks[item])]
     if unwanted and not _names_tests(config):
-        config.hook.pytest_deselected(items=list(unwanted))
-        items[:] = [item for item in items if item not in unwanted]
+        config.hook.pytest_deselected(items=unwanted)
+        items[:] = [item for item in items if left_out.isdisjoint(marks[item])]
     if not hasattr(config, "workerinput"):
         # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
-        items.sort(key=lambda item: item.get_closest_marker("tensorflow") is not None)
-
-
-def pytest_collection_finish() -> None:
-    """Leave tests and modules out of garbage collections, which walk all that is not frozen."""
-    gc.freeze()
+        items.sort(key=lambda item: "tensorflow" in marks[item])
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Freeze the modules of TensorFlow, too, once a test has loaded it."""
+    """Give a test its seed; freeze the modules of TensorFlow, too, once a test has loaded it."""
+    fuzz = _is_fuzz(item)
+    begin_test(item.nodeid, fuzz=fuzz)
+    if fuzz and isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
+        seed(seed_of_test())(item.obj)
     before = "tensorflow" in sys.modules
     try:
         return (yield)
@@ -149,12 +202,24 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     if isinstance(item, pytest.Function) and is_hypothesis_test(item.obj):
         law = item.obj.hypothesis
         law.inner_test = _counting(inspect.unwrap(law.inner_test))
-    taken_count()
+    taken_counts()
     try:
         return (yield)
     finally:
         kind = "real" if item.get_closest_marker("tensorflow") else "other"
-        item.user_properties.append((f"{kind} cases", taken_count()))
+        num_cases, num_pipelines = taken_counts()
+        item.user_properties += [(f"{kind} cases", num_cases), ("pipelines", num_pipelines)]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Let the failure of a fuzz test say how the same cases are tried again."""
+    report = yield
+    if report.failed and _is_fuzz(item):
+        report.sections.append(("the same cases again", command_for(item.nodeid)))
+    return report
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -166,12 +231,16 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say how many random cases were checked, and how many of them beside the real thing."""
+    """Say how many random cases were checked, how many beside the real thing, and by which seed."""
     if any(_cases.values()):
         terminalreporter.write_line(
             f"compared with real TensorFlow and TFDS: {_cases['real cases']:,} random cases; "
             f"checked without them: {_cases['other cases']:,}"
         )
+    if _cases["pipelines"]:
+        terminalreporter.write_line(f"whole pipelines among them: {_cases['pipelines']:,}")
+    if os.environ.get("SHARDCTL_SEED"):
+        terminalreporter.write_line(f"the seed of fuzz tests was {variable_of_seed()}")
 
 
 def _test_files(config: pytest.Config) -> set[Path]:
@@ -179,6 +248,10 @@ def _test_files(config: pytest.Config) -> set[Path]:
     paths = {Path(config.invocation_params.dir, arg.partition("::")[0]) for arg in config.args}
     below = {file for path in paths if path.is_dir() for file in path.rglob("test_*.py")}
     return below | {path for path in paths if path.is_file()}
+
+
+def _is_fuzz(item: pytest.Item) -> bool:
+    return item.get_closest_marker("fuzz") is not None
 
 
 def _names_tests(config: pytest.Config) -> bool:
@@ -206,22 +279,35 @@ def _runs_tensorflow(item: pytest.Function) -> bool:
 @functools.cache
 def _imports_tensorflow(function: object) -> bool:
     """Return whether a function, or one it calls from its own or another test file, does so."""
-    waiting, seen = [inspect.unwrap(function) if callable(function) else function], set[int]()
+    waiting, seen = [inspect.unwrap(function) if callable(function) else function], set[object]()
     while waiting:
         value = waiting.pop()
-        if isinstance(value, type):
+        if isinstance(value, type) and value not in seen:
+            seen.add(value)
             waiting += vars(value).values()
         value = getattr(value, "__func__", getattr(value, "__wrapped__", value))
-        if not isinstance(value, types.FunctionType) or id(value) in seen:
+        if not isinstance(value, types.FunctionType):
             continue
-        seen.add(id(value))
-        if not value.__module__.startswith("tests") or value.__name__ in NAMES_TENSORFLOW:
+        if value in seen or value in _without_tensorflow:
             continue
-        for name in _names(value.__code__):
-            if name.partition(".")[0] in ("tensorflow", "tensorflow_datasets"):
-                return True
-            waiting.append(value.__globals__.get(name))
+        seen.add(value)
+        needed = _needed(value)
+        if needed is None:
+            return True
+        waiting += needed
+    _without_tensorflow.update(seen)
     return False
+
+
+@functools.cache
+def _needed(function: types.FunctionType) -> list[object] | None:
+    """Return what a function of the tests names, and None where TensorFlow is among it."""
+    if not function.__module__.startswith("tests") or function.__name__ in NAMES_TENSORFLOW:
+        return []
+    names = set(_names(function.__code__))
+    if any(name.partition(".")[0] in ("tensorflow", "tensorflow_datasets") for name in names):
+        return None
+    return [function.__globals__[name] for name in names if name in function.__globals__]
 
 
 def _names(code: types.CodeType) -> Iterator[str]:

@@ -22,7 +22,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tests.cases import add_cases
+from tests.cases import add_cases, seed_of_test
 from tests.forked_scripts import ForkedScript, forking_python
 
 Process = subprocess.Popen[bytes] | ForkedScript
@@ -175,7 +175,7 @@ def check_killed_runs(
     out, and the outcome is the same to the last bit. `kills` are the moments of one run, or how
     many random ones there are, over several runs; `seed` is theirs.
     """
-    seed = random.SystemRandom().getrandbits(32) if seed is None else seed
+    seed = seed_of_test() if seed is None else seed
     numbers, report = random.Random(seed), Report(seed=seed)
     moments = None if isinstance(kills, int) else list(kills)
     num_kills = kills if isinstance(kills, int) else len(kills)

@@ -5,6 +5,7 @@ Numbers among them are from 0 to 127, so that every type of NumPy holds them.
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
 import json
@@ -17,7 +18,6 @@ import pytest
 
 import shardctl
 import shardctl.grain
-import shardctl.orbax
 import shardctl.tfds
 import shardctl.torch
 from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
@@ -90,6 +90,8 @@ def _for_orbax(name: str, **arguments: Any) -> Call:
     """Return a call of what Orbax is given, that answers what it keeps."""
 
     def kept(**given: Any) -> Any:
+        import shardctl.orbax
+
         return vars(getattr(shardctl.orbax, name)(**given))
 
     return Call(
@@ -963,8 +965,11 @@ MADE_BY_USERS = {
 }
 
 
+@functools.cache
 def public_parameters() -> dict[str, dict[str, inspect.Parameter]]:
     """Return the parameters of every public function, constructor and method, by name."""
+    import shardctl.orbax  # imports JAX
+
     found: dict[str, dict[str, inspect.Parameter]] = {}
     modules = {"": shardctl, "tfds.": shardctl.tfds, "orbax.": shardctl.orbax}
     modules |= {"grain.": shardctl.grain, "torch.": shardctl.torch}

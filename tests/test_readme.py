@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import tomllib
 
 from shardctl.cli.main import COMMANDS
 from shardctl.guide.guides import guide_questions
@@ -22,6 +24,18 @@ def test_the_set_up_commands_come_first() -> None:
     assert install.startswith("python3.11 -m venv .venv && ")
     assert install.endswith("shardctl plan 'train[44%:45%]' -d imagenet2012\n")
     assert ".venv/bin/pip install '.[test]' && .venv/bin/python -m pytest\n" in test
+
+
+def test_the_set_up_commands_are_well_formed() -> None:
+    """A shell takes them, and installs parts that the package has."""
+    extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    for command in [block.text for block in blocks(README) if block.kind == "sh"]:
+        ran = subprocess.run(
+            ["bash", "-n", "-c", command], capture_output=True, text=True, check=False
+        )
+        assert (ran.returncode, ran.stderr) == (0, "")
+        for name in re.findall(r"pip install '?\.\[([\w,]+)\]", command):
+            assert set(name.split(",")) <= set(extras["optional-dependencies"])
 
 
 def test_every_command_is_named() -> None:

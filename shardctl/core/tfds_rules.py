@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from shardctl.core.tensorflow_lines import LINES
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RuleSet:
-    """A set of rules, and the versions of TensorFlow and TFDS that it was checked against.
+    """A set of rules, and the versions of TensorFlow and TFDS that it was compared with.
 
     `version` grows by one whenever an order changes that shardctl gave before.
     """
@@ -24,7 +26,11 @@ class RuleSet:
         return f"{self.version} (TensorFlow {self.tensorflow}, TFDS {self.tensorflow_datasets})"
 
 
-ORDER_RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")
+ORDER_RULES = RuleSet(
+    version=1,
+    tensorflow=f"{LINES[0].name} to {LINES[-1].name}",
+    tensorflow_datasets="4.9.4 to 4.9.10",
+)
 
 
 # The largest number that a dataset's counts, its ids and most arguments of tf.data can be.

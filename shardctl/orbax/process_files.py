@@ -15,11 +15,7 @@ _FORM = re.compile(r"process_(0|[1-9]\d{0,8})-of-([1-9]\d{0,8})\.json")
 
 
 def file_of(process: Host) -> str:
-    """Return the name of the file that a process writes.
-
-    >>> file_of(Host(index=3, count=8))
-    'process_3-of-8.json'
-    """
+    """Return the name of the file that a process writes: `process_3-of-8.json`."""
     return f"process_{process.index}-of-{process.count}.json"
 
 

@@ -102,7 +102,9 @@ def _lines(page: HelpPage, paper: Paper) -> Iterator[str]:
         yield ""
         yield _styled("Examples:", "bold", paper)
         for example in page.examples:
-            yield from _indented(_example(example, width - 2, paper))
+            lines = example_lines(example, width - 2)
+            quiet = example.startswith("#")
+            yield from _indented(_styled(line, "quiet", paper) if quiet else line for line in lines)
     for paragraph in page.closing:
         yield ""
         yield from _indented(_wrapped(paragraph.split(), width - 2))
@@ -167,14 +169,16 @@ def _meaning(text: str, width: int, paper: Paper) -> Iterator[str]:
         yield " ".join(part for part in parts if part)
 
 
-def _example(example: str, width: int, paper: Paper) -> Iterator[str]:
-    """Yield the lines of an example; a command that is too long goes on after a backslash.
+def example_lines(example: str, width: int) -> Iterator[str]:
+    r"""Yield the lines of an example; a command that is too long goes on after a backslash.
 
     A word of it that is too long stays whole, since the command would be another.
+
+    >>> list(example_lines("shardctl plan 'train[44%:45%]' -d imagenet2012", 40))
+    ["shardctl plan 'train[44%:45%]' \\", '    -d imagenet2012']
     """
     if example.startswith("#"):
-        for line in _wrapped(example[1:].split(), width - 2):
-            yield _styled(f"# {line}", "quiet", paper)
+        yield from (f"# {line}" for line in _wrapped(example[1:].split(), width - 2))
         return
     units = _SHELL_UNITS.findall(example)
     words = [

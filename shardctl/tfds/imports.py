@@ -6,29 +6,51 @@ import contextlib
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
-from shardctl.errors import MissingDependencyError
+from shardctl.core.tensorflow_lines import install_command, is_newer_than_known
+from shardctl.core.text import printable
+from shardctl.core.tfds_rules import ORDER_RULES
+from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
 from shardctl.files.silence import silent_libraries
+from shardctl.readers.loaders.installed import installed_version
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Tell = Callable[[Iterable[str]], None]
+
+_PACKAGES = ("tensorflow", "tensorflow-cpu")  # each of them is the module `tensorflow`
 
 
 def tensorflow() -> Any:
     """Return the module `tensorflow`, which takes seconds and half a gigabyte to import.
 
+    One that is newer than what orders were compared with is told of, the first time.
+
     Raises:
-        MissingDependencyError: it is not installed.
+        MissingDependencyError: it is not installed, or broken.
     """
-    return _imported("tensorflow", "TensorFlow")
+    module = _imported("tensorflow", "TensorFlow")
+    version = str(getattr(module, "__version__", ""))
+    if version not in _seen:
+        _seen.add(version)
+        if is_newer_than_known(version):
+            _tell[-1](
+                [
+                    f"TensorFlow {version} is newer than any whose orders were compared with "
+                    f"these rules ({ORDER_RULES.tensorflow}): it may read in another order; "
+                    "`shardctl verify` compares what it reads here"
+                ]
+            )
+    return module
 
 
 def tensorflow_datasets(submodule: str | None = None) -> Any:
     """Return the module `tensorflow_datasets`, or one below it.
 
     Raises:
-        MissingDependencyError: it is not installed.
+        MissingDependencyError: it is not installed, or broken.
     """
     tensorflow()  # TFDS itself imports it late, and says less about it where it is missing
     name = "tensorflow_datasets"
@@ -53,16 +75,45 @@ def without_autograph(function: Function) -> Function:
 def _imported(module: str, title: str) -> Any:
     try:
         return importlib.import_module(module)
-    except ImportError as error:
+    except Exception as error:  # of any kind where a package that it imports is too new or too old
+        said = printable(str(error).partition("\n")[0] or type(error).__name__, 300)
         raise MissingDependencyError(
-            f"{title} is needed for this and cannot be imported ({error}); "
-            "install it with: pip install 'shardctl[tfds]'"
+            f"{title} is needed for this and cannot be imported ({said}); "
+            f"install it with: {_cure()}"
         ) from error
 
 
+def _cure() -> str:
+    """Return the command that installs TFDS beside the TensorFlow that is here."""
+    for package in _PACKAGES:
+        version = installed_version(package)
+        if version is not None:
+            return install_command(version, package)
+    return "pip install 'shardctl[tfds]'"
+
+
+def _warn(messages: Iterable[str]) -> None:
+    """Warn whoever called shardctl, from their own line."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        level, frame = level + 1, frame.f_back
+    for message in messages:
+        warnings.warn(message, UnprovenVersionWarning, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module.partition(".")[0] == "shardctl"
+
+
+_seen: set[str] = set()  # versions of TensorFlow that were looked at
+_tell: list[Tell] = [_warn]  # who is told now, last
+
+
 @contextlib.contextmanager
-def quiet_tensorflow() -> Iterator[None]:
+def quiet_tensorflow(tell: Tell | None = None) -> Iterator[None]:
     """Keep what TensorFlow says to itself, on the CPU alone, while the block runs.
+
+    tell: takes what shardctl itself has to say of TensorFlow, after the block.
 
     It writes from C++, in part before it knows of any log level; see `silent_libraries`.
 
@@ -72,5 +123,11 @@ def quiet_tensorflow() -> Iterator[None]:
     if "tensorflow" not in sys.modules:
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
         os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    with silent_libraries():
-        yield
+    kept: list[str] = []
+    _tell.append(kept.extend)
+    try:
+        with silent_libraries():
+            yield
+    finally:
+        _tell.pop()
+        (tell or _tell[-1])(kept)

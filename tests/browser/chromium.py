@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -67,39 +68,61 @@ def opened(
     scheme: Scheme = "light",
     scripts: bool = True,
 ) -> Iterator[Opened]:
-    """Yield a file opened in a context of its own, which has no network."""
-    context = browser.new_context(
-        offline=True,
-        color_scheme=scheme,
-        viewport={"width": width, "height": 900 if width == WIDE else 844},
-        java_script_enabled=scripts,
-    )
+    """Yield a file opened in the tab that the browser has for it, which has no network.
+
+    A new tab costs more than all that most tests do in it: there is one after a failure alone.
+    """
+    page = _tab(browser, scripts)
+    found = Opened(page=page)
     try:
-        found = Opened(page=context.new_page())
-        _watch(found, file.as_uri())
-        found.page.goto(file.as_uri())
-        yield found
-    finally:
-        context.close()
+        page.emulate_media(media="null", color_scheme=scheme)
+        widen(page, width)
+        with _watched(found, file.as_uri()):
+            page.goto(file.as_uri())
+            yield found
+        page.goto("about:blank")  # what this page would still do is not the next one's doing
+    except BaseException:
+        _tab.cache_clear()
+        raise
 
 
-def _watch(found: Opened, address: str) -> None:
+def widen(page: Any, width: int) -> None:
+    """Give a page a screen of this width."""
+    page.set_viewport_size({"width": width, "height": 900 if width == WIDE else 844})
+
+
+@functools.cache
+def _tab(browser: Any, scripts: bool) -> Any:
+    return browser.new_context(offline=True, java_script_enabled=scripts).new_page()
+
+
+@contextmanager
+def _watched(found: Opened, address: str) -> Iterator[None]:
     page, happened = found.page, found.happened
 
     def asked(request: Any) -> None:
         if request.url.partition("#")[0] != address:
             happened.append(f"request: {request.url}")
 
-    def said(dialog: Any) -> None:
+    def asking(dialog: Any) -> None:
         happened.append(f"dialog: {dialog.message}")
         dialog.dismiss()
 
-    page.on("request", asked)
-    page.on("console", lambda said: happened.append(f"console: {said.text}"))
-    page.on("pageerror", lambda error: happened.append(f"error: {error}"))
-    page.on("dialog", said)
-    page.on("popup", lambda popup: happened.append(f"popup: {popup.url}"))
-    page.on("download", lambda download: happened.append(f"download: {download.url}"))
+    listeners = {
+        "request": asked,
+        "console": lambda said: happened.append(f"console: {said.text}"),
+        "pageerror": lambda error: happened.append(f"error: {error}"),
+        "dialog": asking,
+        "popup": lambda popup: happened.append(f"popup: {popup.url}"),
+        "download": lambda download: happened.append(f"download: {download.url}"),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    try:
+        yield
+    finally:
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
 
 
 def open_all(page: Any) -> None:
@@ -107,15 +130,28 @@ def open_all(page: Any) -> None:
     page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
 
 
-def violations(page: Any) -> list[str]:
-    """Return what axe-core finds wrong with a page, a line a rule and element."""
-    import axe_playwright_python
+def violations(page: Any, *, rows: int | None = None) -> list[str]:
+    """Return what axe-core finds wrong with a page, a line a rule and element.
 
-    source = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")
-    page.evaluate(source)
+    rows: the first so many rows of each table are left for it, and the last. Most of its time goes
+    to the colours of every cell, and a row is like those above it.
+    """
+    if rows is not None:
+        beyond = f"tbody tr:nth-child(n + {rows + 1}):not(:last-child)"
+        page.evaluate(
+            "rows => document.querySelectorAll(rows).forEach(row => row.remove())", beyond
+        )
+    page.evaluate(_axe())
     found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
     return [
         f"{violation['id']}: {node['html'][:200]} {node['failureSummary'][:300]}"
         for violation in found["violations"]
         for node in violation["nodes"]
     ]
+
+
+@functools.cache
+def _axe() -> str:
+    import axe_playwright_python
+
+    return Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text("utf-8")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -14,6 +15,7 @@ RTL_SPLIT = "סט\u202eניסוי\u200f"
 LONG_SPLIT = "w" * 180
 
 
+@functools.cache
 def hang() -> Report:
     """ImageNet by files on 7 hosts, whose evaluation hangs, beside all loaders."""
     settings = {"shuffle_seed": 42, "buffer": 10_000, "buffer_seed": 7, "batch": 256}
@@ -21,12 +23,14 @@ def hang() -> Report:
     return report("imagenet2012", "train", by_files, hosts=7, devices=8, loaders=True)
 
 
+@functools.cache
 def lacking() -> Report:
     """A report without evaluation and quality: one example, and no split to evaluate on."""
     tiny = Dataset(name="tiny", splits=(Split(name="train", shard_lengths=(1,)),))
     return report(tiny, "train", {"shuffle_files": True})
 
 
+@functools.cache
 def hostile() -> Report:
     """A report of a dataset whose names are markup and worse."""
     splits = (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.browser.chromium import NARROW, WIDE, Scheme, open_all, opened, violations
+from tests.browser.chromium import NARROW, WIDE, Scheme, open_all, opened, violations, widen
 from tests.browser.geometry import faults
 from tests.browser.pages import (
     HOSTILE_NAME,
@@ -18,6 +18,10 @@ from tests.browser.pages import (
     written,
 )
 
+# One page in an ordinary run, where the others add little to what is looked at.
+ONE_PAGE = [
+    pytest.param(name, marks=[] if name == "hang" else pytest.mark.slow) for name in REPORTS
+]
 SCREENS = [(width, scheme) for width in (WIDE, NARROW) for scheme in ("light", "dark")]
 
 
@@ -28,8 +32,24 @@ def files(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, P
 
 
 @pytest.mark.parametrize("name", REPORTS)
-@pytest.mark.parametrize(("width", "scheme"), SCREENS)
 def test_text_is_whole_and_nothing_is_asked_for(
+    browser: Any, files: dict[str, Path], name: str
+) -> None:
+    """Light and wide, then dark and narrow; folded, then open."""
+    with opened(browser, files[name]) as found:
+        assert faults(found.page) == []
+        open_all(found.page)
+        assert faults(found.page) == []
+        found.page.emulate_media(color_scheme="dark")
+        widen(found.page, NARROW)
+        assert faults(found.page) == []
+        assert found.is_quiet()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_text_is_whole_on_every_screen(
     browser: Any, files: dict[str, Path], name: str, width: int, scheme: Scheme
 ) -> None:
     with opened(browser, files[name], width=width, scheme=scheme) as found:
@@ -39,7 +59,20 @@ def test_text_is_whole_and_nothing_is_asked_for(
         assert found.is_quiet()
 
 
+# Both together show every colour of an answer. Pages of two pipelines are asked for in the others.
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"), [("hang", WIDE, "light"), ("hostile", NARROW, "dark")]
+)
+def test_axe_finds_no_violation(
+    browser: Any, files: dict[str, Path], name: str, width: int, scheme: Scheme
+) -> None:
+    with opened(browser, files[name], width=width, scheme=scheme) as found:
+        open_all(found.page)
+        assert violations(found.page, rows=1) == []
+
+
 # What axe tells apart is colours and boxes that scroll: every way is seen once.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "width", "scheme"),
     [
@@ -49,12 +82,12 @@ def test_text_is_whole_and_nothing_is_asked_for(
         ("lacking", WIDE, "dark"),
     ],
 )
-def test_axe_finds_no_violation(
+def test_axe_finds_no_violation_in_longer_tables(
     browser: Any, files: dict[str, Path], name: str, width: int, scheme: Scheme
 ) -> None:
     with opened(browser, files[name], width=width, scheme=scheme) as found:
         open_all(found.page)
-        assert violations(found.page) == []
+        assert violations(found.page, rows=6) == []
 
 
 def test_a_page_is_as_light_and_as_dark_as_asked(browser: Any, files: dict[str, Path]) -> None:
@@ -72,7 +105,7 @@ def test_a_page_is_as_light_and_as_dark_as_asked(browser: Any, files: dict[str, 
     assert max(map(int, re.findall(r"\d+", colors[1][0]))) < 40
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", ONE_PAGE)
 def test_without_scripts_the_page_says_the_same(
     browser: Any, files: dict[str, Path], name: str
 ) -> None:
@@ -145,7 +178,7 @@ def test_every_figure_has_words_and_numbers(browser: Any, files: dict[str, Path]
             assert figure.locator("details tbody tr").count() > 0
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", ONE_PAGE)
 def test_on_paper_all_is_open_light_and_whole(
     browser: Any, files: dict[str, Path], name: str
 ) -> None:

@@ -41,14 +41,15 @@ def test_files_stand_alone_and_their_text_is_whole(browser: Any, tmp_path: Path,
         file = tmp_path / f"{name}.svg"
         file.write_text("".join(svg_file(pictures)), encoding="utf-8")
         grounds = []
-        for scheme in ("light", "dark"):
-            with opened(browser, file, scheme=scheme) as found:
+        with opened(browser, file) as found:
+            for scheme in ("light", "dark"):
+                found.page.emulate_media(color_scheme=scheme)
                 assert faults(found.page) == []
-                assert found.page.locator("script, foreignObject, image, a").count() == 0
-                assert found.page.locator("svg > title").text_content()
                 grounds.append(
                     found.page.evaluate("getComputedStyle(document.querySelector('.page')).fill")
                 )
-                assert found.is_quiet()
+            assert found.page.locator("script, foreignObject, image, a").count() == 0
+            assert found.page.locator("svg > title").text_content()
+            assert found.is_quiet()
         assert grounds[0] == "rgb(255, 255, 255)"
         assert grounds[1] != grounds[0]

@@ -87,6 +87,27 @@ def test_what_breaks_off_leaves_everything_as_it_was(
     assert entries(tmp_path) == before
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name_and_the_name_after_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    events: list[object] = []
+    fsync, replace = os.fsync, os.replace
+
+    def synced(handle: int) -> None:
+        folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        events.append("folder" if folder else os.pread(handle, 99, 0))
+        fsync(handle)
+
+    def replaced(old: str, new: str) -> None:
+        events.append("renamed")
+        replace(old, new)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(os, "replace", replaced)
+    write(["all ", "of it"], str(tmp_path / "new"))
+    assert events == [b"all of it", "renamed", "folder"]
+
+
 def test_nothing_is_there_before_all_of_it_is(tmp_path: Path) -> None:
     with new_file(str(tmp_path / "out")) as file:
         file.write(b"x")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import random
 import subprocess
 import sys
 import threading
@@ -16,7 +15,7 @@ import pytest
 from shardctl.errors import UsageError
 from shardctl.files.atomic import new_file
 from shardctl.files.temporary import NUM_NAMES, temporary_names
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, seed_of_test
 
 # Forked children write without end and are killed; argv: the target, how, the seed, the kills.
 KILLED_WRITERS = """
@@ -91,7 +90,7 @@ def test_what_killed_writers_leave_is_gone_with_the_next_write(tmp_path: Path, h
 @pytest.mark.fuzz
 @pytest.mark.parametrize("how", ["position", "output"])
 def test_any_number_of_killed_writers_leaves_nothing(tmp_path: Path, how: str) -> None:
-    kill_writers(tmp_path, how, random.SystemRandom().getrandbits(32), FUZZ // 5 * 5)
+    kill_writers(tmp_path, how, seed_of_test(), FUZZ // 5 * 5)
 
 
 def put(path: Path, text: str) -> None:

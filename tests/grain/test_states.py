@@ -83,7 +83,7 @@ def shared_by(count: int, states: Sequence[bytes], settings: dict[str, Any]) -> 
 
 def test_other_hosts_share_what_is_left() -> None:
     numbers = random.Random(8)
-    for _ in counted(range(25)):
+    for _ in counted(range(6)):
         settings: dict[str, Any] = {
             "shuffle_seed": 3,
             "epochs": numbers.choice([1, 2]),

@@ -20,7 +20,7 @@ from shardctl.core.loaders.versions import proven_as
 from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face import LiveHuggingFace
 from shardctl.loaders.live import IndexRange
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.core.loaders.agreement import check_agreement
 
 _NUM_LIVE = FUZZ * 300 // 2000  # settings of each kind of reading
@@ -37,9 +37,7 @@ def test_orders_are_those_of_the_real_library(kind: str) -> None:
     version = metadata.version("datasets")
     if proven_as(LOADERS["hf"].proven, version) is None:
         pytest.skip(f"datasets {version} is none of the versions that the rule is for")
-    seed = random.SystemRandom().getrandbits(32)
-    print(f"random.Random({seed})")
-    chance = random.Random(seed)
+    chance = random_of_a_fuzz_run()
     for _ in range(_NUM_LIVE if kind != "by workers" else _NUM_LIVE // 10):
         check_live(asked_by_chance(kind, version, chance))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ import pytest
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
 from shardctl.loaders.live import IndexRange, live_loader
-from tests.cases import FUZZ, add_cases, counted
+from tests.cases import FUZZ, add_cases, counted, random_of_a_fuzz_run
 from tests.core.loaders.agreement import check_agreement
 from tests.core.loaders.torch.record import handed_out, recorded
 from tests.core.loaders.torch.settings import SIZES, asked_of, settings_by_chance
@@ -48,9 +47,7 @@ def test_orders_are_those_of_the_real_loader(loader: str) -> None:
     """With 2 and 3 workers too, of which each epoch starts processes."""
     library = _LIBRARIES[loader]
     pytest.importorskip(library, reason=f"needs {library}: pip install 'shardctl[torch]'")
-    seed = random.SystemRandom().getrandbits(32)
-    print(f"random.Random({seed})")
-    rng = random.Random(seed)
+    rng = random_of_a_fuzz_run()
     for case in range(_NUM_LIVE):
         workers = (2, 3) if case % 10 == 0 else (0,)
         check_live(loader, settings_by_chance(loader, rng, workers=workers, sizes=SIZES))

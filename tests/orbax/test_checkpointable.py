@@ -5,17 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jax
-import orbax.checkpoint as ocp
-import orbax.checkpoint.experimental.v1 as ocp_v1
+import numpy as np
 import pytest
 
-import shardctl.orbax as shardctl_args
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.tfds import Position
+from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset
+
+ocp: Any = LateModule("orbax.checkpoint")
+ocp_v1: Any = LateModule("orbax.checkpoint.experimental.v1")
+shardctl_args: Any = LateModule("shardctl.orbax")
 
 SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
 
@@ -29,7 +31,7 @@ def builder(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def saved(position: Position, path: Path, **more: Any) -> None:
-    items = {"state": {"w": jax.numpy.arange(3.0)}}
+    items = {"state": {"w": np.arange(3.0)}}
     data = shardctl_args.Checkpointable(position, **more)
     ocp_v1.save_checkpointables(path, {**items, "data": data})
 
@@ -79,8 +81,8 @@ def test_other_settings_are_refused_and_change_nothing(builder: Any, tmp_path: P
 def test_a_position_of_another_host_than_the_process_is_refused(
     builder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jax, "process_index", lambda: 1)
-    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    monkeypatch.setattr("jax.process_index", lambda: 1)
+    monkeypatch.setattr("jax.process_count", lambda: 2)
     position = Position(builder, "train", ReadSettings(shuffle_seed=5, host=Host(index=0, count=2)))
     shardctl_args.Checkpointable(position, host="0/2")
     with pytest.raises(UsageError, match=r"the position is for host 0 of 2, and by jax"):

@@ -11,21 +11,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jax
-import orbax.checkpoint as ocp
+import numpy as np
 import pytest
 
-import shardctl.orbax as shardctl_args
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.orbax import handler as handler_module
-from shardctl.orbax.process_files import write_state
 from shardctl.tfds import Position
+from tests.late_modules import LateModule
 from tests.tfds_datasets import build_dataset
 
+ocp: Any = LateModule("orbax.checkpoint")
+shardctl_args: Any = LateModule("shardctl.orbax")
+
 SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
-STATE = {"weights": jax.numpy.arange(6.0)}
+STATE = {"weights": np.arange(6.0)}
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def position(builder: Any) -> Position:
 
 
 @pytest.fixture
-def manager(tmp_path: Path) -> Iterator[ocp.CheckpointManager]:
+def manager(tmp_path: Path) -> Iterator[Any]:
     with ocp.CheckpointManager(tmp_path / "run") as manager:
         yield manager
 
@@ -51,13 +51,13 @@ def items(position: Position) -> Any:
     return ocp.args.Composite(state=ocp.args.StandardSave(STATE), data=shardctl_args.Save(position))
 
 
-def saved(manager: ocp.CheckpointManager, position: Position, step: int = 0) -> Path:
+def saved(manager: Any, position: Position, step: int = 0) -> Path:
     manager.save(step, args=items(position))
     manager.wait_until_finished()
     return Path(manager.directory) / str(step) / "data"
 
 
-def restore(manager: ocp.CheckpointManager, position: Position, step: int = 0) -> Any:
+def restore(manager: Any, position: Position, step: int = 0) -> Any:
     return manager.restore(
         step,
         args=ocp.args.Composite(
@@ -67,7 +67,7 @@ def restore(manager: ocp.CheckpointManager, position: Position, step: int = 0) -
 
 
 def test_a_position_comes_back_in_place_beside_the_model(
-    manager: ocp.CheckpointManager, position: Position, builder: Any
+    manager: Any, position: Position, builder: Any
 ) -> None:
     position.advance(8)
     folder = saved(manager, position)
@@ -81,18 +81,20 @@ def test_a_position_comes_back_in_place_beside_the_model(
 
 
 def test_the_state_is_that_of_the_call_though_it_is_written_later(
-    manager: ocp.CheckpointManager,
+    manager: Any,
     position: Position,
     builder: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    from shardctl.orbax.process_files import write_state
+
     moved_on = threading.Event()
 
     def slow(*arguments: Any) -> None:
         assert moved_on.wait(20)
         write_state(*arguments)
 
-    monkeypatch.setattr(handler_module, "write_state", slow)
+    monkeypatch.setattr("shardctl.orbax.handler.write_state", slow)
     position.advance(4)
     manager.save(0, args=items(position))
     assert not list(Path(manager.directory).rglob("data*/process_*"))  # training goes on meanwhile
@@ -105,14 +107,14 @@ def test_the_state_is_that_of_the_call_though_it_is_written_later(
 
 
 def test_a_position_that_cannot_be_written_leaves_no_checkpoint(
-    manager: ocp.CheckpointManager, position: Position, monkeypatch: pytest.MonkeyPatch
+    manager: Any, position: Position, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved(manager, position, step=1)
 
     def full(*arguments: Any) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(handler_module, "write_state", full)
+    monkeypatch.setattr("shardctl.orbax.handler.write_state", full)
     with pytest.raises(OSError, match="No space left"):
         saved(manager, position, step=2)
     with ocp.CheckpointManager(manager.directory) as later:
@@ -120,7 +122,7 @@ def test_a_position_that_cannot_be_written_leaves_no_checkpoint(
 
 
 def test_arguments_are_made_once_and_saved_often(
-    manager: ocp.CheckpointManager, position: Position, builder: Any
+    manager: Any, position: Position, builder: Any
 ) -> None:
     arguments = items(position)
     for step in (1, 2, 3):
@@ -131,23 +133,21 @@ def test_arguments_are_made_once_and_saved_often(
     assert [restore(manager, again, step).data.consumed for step in (2, 3, 1)] == [8, 12, 4]
 
 
-@pytest.mark.parametrize("checkpointer", [ocp.Checkpointer, ocp.AsyncCheckpointer])
+@pytest.mark.parametrize("kind", ["Checkpointer", "AsyncCheckpointer"])
 def test_a_position_is_a_checkpoint_of_its_own_too(
-    checkpointer: Any, position: Position, builder: Any, tmp_path: Path
+    kind: str, position: Position, builder: Any, tmp_path: Path
 ) -> None:
     position.advance(5)
-    with checkpointer(shardctl_args.PositionHandler()) as alone:
+    with getattr(ocp, kind)(shardctl_args.PositionHandler()) as alone:
         alone.save(tmp_path / "data", args=shardctl_args.Save(position))
         again = Position(builder, "train", SETTINGS)
-        if checkpointer is ocp.AsyncCheckpointer:
+        if kind == "AsyncCheckpointer":
             alone.wait_until_finished()
         assert alone.restore(tmp_path / "data", args=shardctl_args.Restore(again)) is again
     assert again.consumed == 5
 
 
-def test_without_arguments_the_states_are_returned(
-    manager: ocp.CheckpointManager, position: Position
-) -> None:
+def test_without_arguments_the_states_are_returned(manager: Any, position: Position) -> None:
     position.advance(9)
     folder = saved(manager, position)
     head = json.loads((folder.parent / "_CHECKPOINT_METADATA").read_text())
@@ -156,9 +156,7 @@ def test_without_arguments_the_states_are_returned(
         assert later.restore(0).data == [position.get_state()]
 
 
-def test_the_model_is_restored_without_the_position(
-    manager: ocp.CheckpointManager, position: Position
-) -> None:
+def test_the_model_is_restored_without_the_position(manager: Any, position: Position) -> None:
     saved(manager, position)
     with ocp.CheckpointManager(manager.directory) as later:
         found = later.restore(0, args=ocp.args.Composite(state=ocp.args.StandardRestore(STATE)))
@@ -166,7 +164,7 @@ def test_the_model_is_restored_without_the_position(
 
 
 def test_a_checkpoint_from_before_has_no_such_item_and_the_position_stays(
-    manager: ocp.CheckpointManager, position: Position
+    manager: Any, position: Position
 ) -> None:
     manager.save(0, args=ocp.args.Composite(state=ocp.args.StandardSave(STATE)))
     manager.wait_until_finished()
@@ -177,7 +175,7 @@ def test_a_checkpoint_from_before_has_no_such_item_and_the_position_stays(
 
 
 def test_what_is_refused_is_said_as_it_is_and_changes_nothing(
-    manager: ocp.CheckpointManager, position: Position, builder: Any
+    manager: Any, position: Position, builder: Any
 ) -> None:
     position.advance(8)
     file = saved(manager, position) / "process_0-of-1.json"
@@ -196,8 +194,8 @@ def test_what_is_refused_is_said_as_it_is_and_changes_nothing(
 def test_a_position_of_another_host_than_the_process_is_refused(
     builder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jax, "process_index", lambda: 1)
-    monkeypatch.setattr(jax, "process_count", lambda: 2)
+    monkeypatch.setattr("jax.process_index", lambda: 1)
+    monkeypatch.setattr("jax.process_count", lambda: 2)
     own, other = (
         Position(builder, "train", replace(SETTINGS, host=Host(index=i, count=2))) for i in (1, 0)
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,9 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.position_file import PositionRecord, position_text
-from shardctl.orbax.process_files import all_states, file_of, host_of, own_state, write_state
+from tests.late_modules import LateModule
+
+files: Any = LateModule("shardctl.orbax.process_files")
 
 DATASET = Dataset(name="toy", version="1.0.0", splits=(Split(name="train", shard_lengths=(5, 7)),))
 
@@ -27,7 +30,7 @@ def state_of(host: str | None, consumed: int) -> bytes:
 
 def filled(folder: Path, *states: bytes) -> Path:
     for i, state in enumerate(states):
-        write_state(folder, Host(index=i, count=len(states)), state)
+        files.write_state(folder, Host(index=i, count=len(states)), state)
     return folder
 
 
@@ -38,44 +41,44 @@ def test_each_process_writes_a_file_of_its_own(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == names
     for i, state in enumerate(states):
         process = Host(index=i, count=3)
-        assert own_state(tmp_path, process, process) == state
-    assert all_states(tmp_path) == states
+        assert files.own_state(tmp_path, process, process) == state
+    assert files.all_states(tmp_path) == states
 
 
 def test_as_many_processes_need_their_own_file_alone(tmp_path: Path) -> None:
     state = state_of("1/3", 2)  # on a disk that no other process has
-    write_state(tmp_path, Host(index=1, count=3), state)
-    assert own_state(tmp_path, Host(index=1, count=3), Host(index=1, count=3)) == state
+    files.write_state(tmp_path, Host(index=1, count=3), state)
+    assert files.own_state(tmp_path, Host(index=1, count=3), Host(index=1, count=3)) == state
     with pytest.raises(DatasetError, match=r"process_0-of-3.json, process_2-of-3.json missing"):
-        all_states(tmp_path)
+        files.all_states(tmp_path)
 
 
 def test_another_number_of_processes_or_another_host_has_no_state_of_its_own(
     tmp_path: Path,
 ) -> None:
     filled(tmp_path, state_of("0/2", 1), state_of("1/2", 2))
-    assert own_state(tmp_path, Host(index=0, count=3), Host(index=0, count=3)) is None
-    assert own_state(tmp_path, Host(index=0, count=1), None) is None
-    assert own_state(tmp_path, Host(index=0, count=2), Host(index=1, count=2)) is None
-    assert own_state(tmp_path, Host(index=0, count=2), None) is None
+    assert files.own_state(tmp_path, Host(index=0, count=3), Host(index=0, count=3)) is None
+    assert files.own_state(tmp_path, Host(index=0, count=1), None) is None
+    assert files.own_state(tmp_path, Host(index=0, count=2), Host(index=1, count=2)) is None
+    assert files.own_state(tmp_path, Host(index=0, count=2), None) is None
 
 
 def test_the_states_stand_in_the_order_of_their_hosts(tmp_path: Path) -> None:
     hosts = [f"{i}/11" for i in (3, 10, 0, 1, 2, 4, 5, 6, 7, 9, 8)]
     filled(tmp_path, *(state_of(host, 1) for host in hosts))
-    assert [host_of(state) for state in all_states(tmp_path)] == [
+    assert [files.host_of(state) for state in files.all_states(tmp_path)] == [
         Host(index=i, count=11) for i in range(11)
     ]
 
 
 def test_processes_that_are_one_host_have_one_state(tmp_path: Path) -> None:
     first, second = state_of("0/2", 3), state_of("1/2", 4)
-    assert all_states(filled(tmp_path, first, first, second, second)) == [first, second]
+    assert files.all_states(filled(tmp_path, first, first, second, second)) == [first, second]
 
 
 def test_processes_that_read_everything_have_one_state(tmp_path: Path) -> None:
     state = state_of(None, 3)
-    assert all_states(filled(tmp_path, state, state, state)) == [state]
+    assert files.all_states(filled(tmp_path, state, state, state)) == [state]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +89,7 @@ def test_one_host_in_two_places_is_refused(tmp_path: Path, host: str | None, sai
     with pytest.raises(
         DatasetError, match=f"process_0-of-3.json and process_2-of-3.json are {said}"
     ):
-        all_states(tmp_path)
+        files.all_states(tmp_path)
 
 
 def nothing(folder: Path) -> None:
@@ -165,10 +168,10 @@ def test_what_no_run_wrote_is_refused_by_name(
     folder.mkdir()
     made(folder)
     with pytest.raises(DatasetError, match=said) as refusal:
-        own_state(folder, Host(index=0, count=1), None) if alone else all_states(folder)
+        files.own_state(folder, Host(index=0, count=1), None) if alone else files.all_states(folder)
     assert "\n" not in str(refusal.value)
     assert re.match(rf"{re.escape(str(folder))}(/\S+)?: ", str(refusal.value))
 
 
 def test_a_file_is_named_as_grain_names_its_own() -> None:
-    assert file_of(Host(index=7, count=12)) == "process_7-of-12.json"
+    assert files.file_of(Host(index=7, count=12)) == "process_7-of-12.json"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
@@ -134,9 +134,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_processes_killed_and_started_as_another_number_read_every_example_once(
     folder: Path, tmp_path: Path
 ) -> None:
-    seed = random.SystemRandom().getrandbits(32)
-    print(f"seed {seed}")
+    numbers = random_of_a_fuzz_run()
     for number in range(max(1, FUZZ // 10_000)):
-        numbers = random.Random(seed + number)
         counts = [3, 2] if FUZZ <= 2000 else numbers.choices([1, 2, 3], k=4)
         check(folder, tmp_path / str(number), counts, numbers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -81,6 +82,20 @@ def test_datasets_are_listed_by_name_config_and_version_number(tmp_path: Path) -
     ]
     assert found[1].path == tmp_path / "a" / "toy" / "1.9.0"
     assert dataset_names([tmp_path / "a", tmp_path / "b"]) == ("another", "toy")
+
+
+@pytest.mark.parametrize("named", ["../other", "../toy/plain", "plain/..", 7, "", None, ["plain"]])
+def test_a_default_config_is_the_name_of_a_folder_there(tmp_path: Path, named: object) -> None:
+    """What else stands for it counts as none, and leads nowhere else."""
+    folder = build_dataset(tmp_path, config="plain", with_files=False)
+    build_dataset(tmp_path, name="other", with_files=False)
+    metadata = tmp_path / "toy" / ".config" / "metadata.json"
+    metadata.parent.mkdir(exist_ok=True)
+    metadata.write_text(json.dumps({"default_config_name": "plain"}))
+    assert find_dataset([tmp_path], DatasetName(name="toy")) == folder
+    metadata.write_text(json.dumps({"default_config_name": named}))
+    with pytest.raises(DatasetError, match=r"none of them the default; choose one: toy/plain"):
+        find_dataset([tmp_path], DatasetName(name="toy"))
 
 
 def test_folders_of_another_shape_are_passed_over(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from shardctl.files.lists import json_lists, record_columns, yaml_lists
 from shardctl.planning.layout import layout
 from shardctl.readers.layout_file import dataset_from_layout, read_layout_file
 from shardctl.rendering.layout import layout_document
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, seed_of_test
 from tests.files.lists.layout_texts import changed
 
 
@@ -75,7 +75,7 @@ def test_lists_taken_out_change_no_dataset(tmp_path: Path, monkeypatch: pytest.M
 def test_lists_taken_out_change_no_dataset_of_any_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = random.randrange(1 << 40)
+    first = seed_of_test()
     check(range(first, first + FUZZ), tmp_path, monkeypatch)
 
 

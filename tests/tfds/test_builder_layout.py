@@ -84,7 +84,7 @@ def test_splits_are_in_an_order_that_is_named_the_others_behind(
     assert [split.name for split in found.splits] == expected
 
 
-@pytest.mark.parametrize("place", ["gcs", "s3"])
+@pytest.mark.parametrize("place", ["gcs", pytest.param("s3", marks=pytest.mark.slow)])
 def test_tfds_finds_the_same_dataset_in_a_bucket(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str
 ) -> None:

@@ -6,26 +6,129 @@ import os
 import subprocess
 import sys
 import types
+import warnings
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from shardctl.errors import MissingDependencyError
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets, versions, without_autograph
+from shardctl.core.tensorflow_lines import LINES
+from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
+from shardctl.tfds import imports
+from shardctl.tfds.imports import (
+    quiet_tensorflow,
+    tensorflow,
+    tensorflow_datasets,
+    versions,
+    without_autograph,
+)
 
-INSTALLS = r"install it with: pip install 'shardctl\[tfds\]'$"
+Shadow = Callable[..., None]
 
 
-def test_what_is_missing_is_named_with_what_installs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def shadow(monkeypatch: pytest.MonkeyPatch) -> Shadow:
+    """Let a TensorFlow seem to be there, and what pip installed: packages with their versions."""
+
+    def shadowed(version: str, **installed: str) -> None:
+        module = types.ModuleType("tensorflow")
+        module.__version__ = version  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "tensorflow", module)
+        packages = {name.replace("_", "-"): value for name, value in installed.items()}
+        monkeypatch.setattr(imports, "installed_version", packages.get)
+        monkeypatch.setattr(imports, "_seen", set())
+
+    return shadowed
+
+
+def test_what_is_missing_is_named_with_what_installs_it(
+    shadow: Shadow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shadow("")
     monkeypatch.setitem(sys.modules, "tensorflow", None)
-    with pytest.raises(MissingDependencyError, match=f"^TensorFlow is needed .*{INSTALLS}"):
+    installs = r"install it with: pip install 'shardctl\[tfds\]'$"
+    with pytest.raises(MissingDependencyError, match=f"^TensorFlow is needed .*{installs}"):
         tensorflow()
     # TFDS without TensorFlow says less about what is missing, so TensorFlow is asked for first.
-    with pytest.raises(MissingDependencyError, match=f"^TensorFlow is needed .*{INSTALLS}"):
+    with pytest.raises(MissingDependencyError, match=f"^TensorFlow is needed .*{installs}"):
         tensorflow_datasets()
-    monkeypatch.setitem(sys.modules, "tensorflow", types.ModuleType("tensorflow"))
-    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
-    with pytest.raises(MissingDependencyError, match=f"^TFDS is needed .*{INSTALLS}"):
+
+
+@pytest.mark.parametrize(
+    ("installed", "command"),
+    [
+        (
+            {"tensorflow": "2.16.2"},
+            "pip install 'tensorflow==2.16.*' 'tensorflow-datasets>=4.9.10' "
+            "'tensorflow-metadata<1.18' 'pyarrow<26'",
+        ),
+        (
+            {"tensorflow_cpu": "2.19.1"},
+            "pip install 'tensorflow-cpu==2.19.*' 'tensorflow-datasets>=4.9.10' "
+            "'tensorflow-metadata<1.18'",
+        ),
+        (
+            {"tensorflow": "2.21.0"},
+            "pip install 'tensorflow==2.21.*' 'tensorflow-datasets>=4.9.10'",
+        ),
+        ({"tensorflow": "2.30.0"}, "pip install --upgrade tensorflow tensorflow-datasets"),
+    ],
+)
+@pytest.mark.parametrize("kind", [ImportError, TypeError, KeyError])
+def test_a_broken_tfds_is_named_with_what_mends_it_beside_the_installed_tensorflow(
+    kind: type[Exception],
+    installed: dict[str, str],
+    command: str,
+    shadow: Shadow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shadow("2.16.2", **installed)
+    monkeypatch.delitem(sys.modules, "tensorflow_datasets", raising=False)
+    source = f'raise {kind.__name__}("no such thing\\nin so many lines")'
+    (tmp_path / "tensorflow_datasets.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingDependencyError) as raised:
         tensorflow_datasets()
+    said = str(raised.value)
+    assert said.startswith("TFDS is needed for this and cannot be imported (")
+    assert "no such thing" in said
+    assert said.endswith(f"; install it with: {command}")
+    assert "\n" not in said
+
+
+def test_a_newer_tensorflow_is_warned_of_once(shadow: Shadow) -> None:
+    shadow("2.99.0")
+    with pytest.warns(UnprovenVersionWarning) as caught:
+        assert tensorflow() is tensorflow()
+    assert len(caught) == 1
+    assert str(caught[0].message) == (
+        f"TensorFlow 2.99.0 is newer than any whose orders were compared with these rules "
+        f"({LINES[0].name} to {LINES[-1].name}): it may read in another order; `shardctl verify` "
+        "compares what it reads here"
+    )
+    assert caught[0].filename == __file__  # the line that called shardctl
+
+
+@pytest.mark.parametrize("version", [*(f"{line.name}.9" for line in LINES), "2.3.0", "unknown"])
+def test_what_was_compared_is_not_warned_of(version: str, shadow: Shadow) -> None:
+    shadow(version)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tensorflow()
+
+
+def test_a_warning_waits_for_the_end_of_the_silence(shadow: Shadow) -> None:
+    told: list[str] = []
+    shadow("2.99.0")
+    with quiet_tensorflow(told.extend):
+        with quiet_tensorflow():
+            tensorflow()
+        assert not told
+    assert len(told) == 1
+    shadow("2.98.0")
+    with pytest.warns(UnprovenVersionWarning, match=r"2\.98\.0"), quiet_tensorflow():
+        tensorflow()
 
 
 def test_a_module_below_tfds_is_imported_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,10 @@ import pytest
 
 from shardctl.errors import UsageError
 from shardctl.torch import collate_as_tf_data
+from tests.late_modules import LateModule, needs
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+torch: Any = LateModule("torch")
+pytestmark = needs("torch", reason="PyTorch is not installed")
 
 
 class Source(list[Any]):

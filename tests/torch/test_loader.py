@@ -21,12 +21,14 @@ from shardctl.tfds import pipeline
 from shardctl.torch import Sampler, consumed, data_loader
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.grain.toys import raises_in_one_line, random_settings, toy
+from tests.late_modules import LateModule, needs
 from tests.tfds_datasets import build_dataset
 
-torch_data = pytest.importorskip(
-    "torch.utils.data", reason="PyTorch is not installed: pip install 'shardctl[torch]'"
+torch_data: Any = LateModule("torch.utils.data")
+stateful: Any = LateModule("torchdata.stateful_dataloader")
+pytestmark = needs(
+    "torch", "torchdata", reason="PyTorch is not installed: pip install 'shardctl[torch]'"
 )
-stateful = pytest.importorskip("torchdata.stateful_dataloader", reason="torchdata is not installed")
 
 LENGTHS = {"train": [9, 0, 14, 7, 11], "test": [5, 8]}
 SPECS = ("train", "train", "train[10%:80%]", "train+test", "test+train[7:]", "train[30:]+train[:9]")

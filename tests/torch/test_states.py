@@ -83,7 +83,7 @@ def ranks(count: int, states: Sequence[Mapping[str, Any]], given: dict[str, Any]
 
 def test_other_ranks_share_what_is_left() -> None:
     numbers = random.Random(8)
-    for _ in counted(range(10)):
+    for _ in counted(range(3)):
         given: dict[str, Any] = {
             "shuffle_seed": 3,
             "epochs": numbers.choice([1, 2]),

@@ -13,9 +13,10 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds import pipeline
 from tests.cases import FUZZ
 from tests.killed_runs import Script, WholeRun, check_killed_runs, script_of_guide, whole_run
+from tests.late_modules import needs
 from tests.tfds_datasets import build_dataset
 
-pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'shardctl[torch]'")
+pytestmark = needs("torch", reason="PyTorch is not installed: pip install 'shardctl[torch]'")
 
 LENGTHS = [400, 0, 250, 617, 300, 333, 100]  # 3 epochs are 94 batches, the last a partial one
 SETTINGS = ReadSettings(shuffle_seed=32, buffer=1000, buffer_seed=7, epochs=3, batch=64)

@@ -8,7 +8,7 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
-from shardctl.cli.output import say
+from shardctl.cli.output import say, warn
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
@@ -77,7 +77,7 @@ def inspect(
     """
     from shardctl.tfds.imports import quiet_tensorflow
 
-    with quiet_tensorflow():
+    with quiet_tensorflow(warn):
         from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
 
         script = ScriptFunction.parsed(function, arguments or ())

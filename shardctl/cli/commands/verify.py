@@ -168,7 +168,7 @@ def _function(
         raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")
     from shardctl.tfds.imports import quiet_tensorflow
 
-    with quiet_tensorflow(), ProgressBars() as bars:
+    with quiet_tensorflow(warn), ProgressBars() as bars:
         from shardctl.tfds.inspecting.script import ScriptFunction
         from shardctl.tfds.verifying.verify_dataset import verify_script
 
@@ -217,7 +217,7 @@ def _order(
 
             return verify_loader(dataset, spec, settings, take=take, watch=bars.show)
     planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
-    with quiet_tensorflow(), ProgressBars() as bars:
+    with quiet_tensorflow(warn), ProgressBars() as bars:
         from shardctl.tfds.verifying.verify import verify_order
 
         return verify_order(planned, take=take, watch=bars.show)
@@ -226,7 +226,7 @@ def _order(
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     from shardctl.tfds.imports import quiet_tensorflow
 
-    with quiet_tensorflow(), ProgressBars() as bars:
+    with quiet_tensorflow(warn), ProgressBars() as bars:
         from shardctl.tfds.verifying.verify_plan import verify_plan
 
         return verify_plan(dataset, plan, take=take, watch=bars.show)

@@ -64,7 +64,7 @@ class TfdsOptions:
         if self.tfds is not None and is_remote(self.tfds):
             from shardctl.tfds.imports import quiet_tensorflow
 
-            with quiet_tensorflow():
+            with quiet_tensorflow(warn):
                 from shardctl.tfds.metadata.write import check_folder
 
                 check_folder(self.tfds)  # before a million files are counted
@@ -77,7 +77,7 @@ class TfdsOptions:
         """
         from shardctl.tfds.imports import quiet_tensorflow
 
-        with quiet_tensorflow():
+        with quiet_tensorflow(warn):
             from shardctl.tfds.metadata.write import write_metadata
 
             done = write_metadata(dataset, self.tfds or "", self.features, force=self.force)

@@ -56,7 +56,11 @@ class Beside:
         from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
         from shardctl.planning.snapshot import tree_in
 
-        if self.current == self.pinned and self.pinned.tree.version == NEWEST:
+        rules = self.pinned.rules
+        if rules.version != self.current.rules.version:
+            rules = self.current.rules  # else more versions may have been compared: no other order
+        same = replace(self.current, rules=rules) == self.pinned
+        if same and self.pinned.tree.version == NEWEST:
             return
         render = snapshot_json if is_json(Path(self.path).read_bytes()) else snapshot_yaml
         current = self.current

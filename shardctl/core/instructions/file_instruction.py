@@ -52,11 +52,6 @@ class FileInstruction:
         fits = self.skip >= 0 <= self.take and self.skip + self.take <= self.examples_in_shard
         return fits and 0 <= self.first_id <= INT64_MAX - self.examples_in_shard + self.skip
 
-    @property
-    def takes_all(self) -> bool:
-        """Whether everything after the skipped examples is read, as TFDS names it."""
-        return self.skip + self.take == self.examples_in_shard
-
 
 def file_instructions(ranges: Sequence[SplitRange]) -> OnDemand[FileInstruction]:
     """Return the file instructions that read the ranges, in order, each made when it is asked for.

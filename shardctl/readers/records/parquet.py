@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, BinaryIO
 
-from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
+from shardctl.readers.records.arrow_library import pyarrow_module
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
 from shardctl.readers.records.ranges.range_file import RangeFile
 
@@ -46,12 +46,7 @@ def read_parquet(
     Raises:
         MissingDependencyError: pyarrow is not installed.
     """
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise MissingDependencyError(
-            "reading parquet files needs a package: pip install 'shardctl[files]'"
-        ) from error
+    parquet = pyarrow_module("pyarrow.parquet", "reading parquet files")
     try:
         opened = parquet.ParquetFile(file, page_checksum_verification=True)
     except _failures() as error:

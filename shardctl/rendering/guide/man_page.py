@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from shardctl.files.head import own_version
 from shardctl.guide.guides import Guide
-from shardctl.rendering.guide.roff import bold, escaped, lines_as_typed, roff
+from shardctl.rendering.guide.roff import bold, escaped, lines_as_typed, roff, without_idle_macros
 
 if TYPE_CHECKING:
     from shardctl.rendering.help_page import HelpPage
+
+_EXAMPLE = 66  # columns of an example, which stands 11 columns from the left
 
 
 def man_page(name: str, page: HelpPage | None, guide: Guide | None) -> Iterator[str]:
@@ -25,24 +27,26 @@ def man_page(name: str, page: HelpPage | None, guide: Guide | None) -> Iterator[
         summary = page.paragraphs[0].rstrip(".")
     yield f".SH NAME\n{escaped(name, code=True)} \\- {escaped(summary)}\n"
     if page is not None:
-        yield from _command(page)
+        yield without_idle_macros("".join(_command(page)))
     if guide is not None:
         from rich.markdown import Markdown
 
         from shardctl.rendering.guide.markdown import resolve_links
 
         tokens = resolve_links(Markdown(guide.text))
-        yield f".SH {'GUIDE' if page is not None else 'DESCRIPTION'}\n"
-        yield roff(tokens)
+        title = "GUIDE" if page is not None else "DESCRIPTION"
+        yield without_idle_macros(f".SH {title}\n{roff(tokens)}")
 
 
 def _command(page: HelpPage) -> Iterator[str]:
+    from shardctl.rendering.help_page import example_lines
+
     yield f".SH SYNOPSIS\n{escaped(page.usage, code=True)}\n.SH DESCRIPTION\n"
-    for paragraph in (*page.paragraphs, *page.closing):
-        yield f".PP\n{escaped(paragraph)}\n"
+    yield "\n.PP\n".join(map(escaped, (*page.paragraphs, *page.closing))) + "\n"
     for panel in page.panels:
         yield f'.SH "{escaped(panel.title.upper(), code=True)}"\n'
         for entry in panel.entries:
             yield f".TP\n{bold(', '.join(entry.names))}\n{escaped(entry.meaning)}\n"
     if page.examples:
-        yield f".SH EXAMPLES\n{lines_as_typed(chr(10).join(page.examples))}"
+        lines = (line for example in page.examples for line in example_lines(example, _EXAMPLE))
+        yield f".SH EXAMPLES\n{lines_as_typed(chr(10).join(lines))}"

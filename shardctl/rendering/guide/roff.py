@@ -46,6 +46,15 @@ def lines_as_typed(text: str) -> str:
     return f".PP\n.RS {_INDENT}\n.nf\n{escaped(text.rstrip(), code=True)}\n.fi\n.RE\n"
 
 
+def without_idle_macros(page: str) -> str:
+    r"""Return a page without the paragraphs that headings begin already; mandoc warns of them.
+
+    >>> without_idle_macros(".SH NAME\n.PP\nText.\n.PP\nMore.\n")
+    '.SH NAME\nText.\n.PP\nMore.\n'
+    """
+    return re.sub(r"^(\.S[HS] .*\n)\.PP\n", r"\1", page, flags=re.MULTILINE)
+
+
 def roff(tokens: Sequence[Token]) -> str:
     """Return the blocks of a document; the heading of the whole document is left out.
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 import shutil
 import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.cases import add_cases
+from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
@@ -178,36 +178,70 @@ def test_update_does_not_touch_a_file_that_was_edited(shardctl: Shardctl) -> Non
     assert Path("order.yaml").read_text() == edited
 
 
-_UPDATES = """
+# Children update the file, each killed at a later call of the write than the one before; a line for
+# each says what order.yaml holds then, and what the temporary file beside it, if there is one.
+_KILLED_UPDATES = """
+import json, os, signal, sys
+from pathlib import Path
 from shardctl.cli.main import main
-while True:
-    for block in ("2", "3"):
-        try:
-            main(["diff", "order.yaml", "--block", block, "--update", "-o", "/dev/null"])
-        except SystemExit:
-            print("written", flush=True)
+from shardctl.files import atomic, temporary
+
+def update():
+    try:
+        main(["diff", "order.yaml", "--block", "3", "--update", "-o", "/dev/null"])
+    except SystemExit as end:
+        return end.code or 0
+
+def kill_at_call(number):
+    calls = 0
+
+    def count(frame, event, called):
+        nonlocal calls
+        if event == "c_call" and frame.f_code.co_filename in (atomic.__file__, temporary.__file__):
+            calls += 1
+            if calls == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def begin(target, begun=atomic.temporary_file):
+        sys.setprofile(count)
+        return begun(target)
+
+    atomic.temporary_file = begin
+
+before = Path("order.yaml").read_bytes()
+assert update() == 0  # now all that it imports is loaded
+number, status = 0, None
+while status != 0 and number < 500:
+    number += 1
+    Path("order.yaml").write_bytes(before)
+    child = os.fork()
+    if not child:
+        kill_at_call(number)
+        os._exit(update())
+    status = os.waitpid(child, 0)[1]
+    beside = [file.read_text() for file in Path().glob(".order.yaml.*")]
+    print(json.dumps([status, Path("order.yaml").read_text(), beside]))
 """
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
-def test_a_killed_update_leaves_the_old_file_or_the_new_one(shardctl: Shardctl) -> None:
-    texts = [shardctl("snapshot", "--block", block).stdout for block in (2, 3)]
-    rng = random.Random(0)
-    seen = set()
-    for _ in range(6):
-        process = subprocess.Popen(
-            [sys.executable, "-c", _UPDATES], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        assert process.stdout is not None
-        process.stdout.readline()
-        time.sleep(0.05 * rng.random())  # an update takes some ten milliseconds
-        process.kill()
-        process.communicate()
-        found = Path("order.yaml").read_text()
-        assert found in texts
-        seen.add(found)
-        assert shardctl("diff", "order.yaml", "--block", 2).exit_code in (0, 1)
-    assert seen <= set(texts)
+def test_an_update_killed_at_any_moment_of_the_write_leaves_the_old_file_or_the_new_one(
+    shardctl: Shardctl,
+) -> None:
+    old, new = (shardctl("snapshot", "--block", block).stdout for block in (2, 3))
+    ran = subprocess.run(
+        [sys.executable, "-c", _KILLED_UPDATES], capture_output=True, text=True, check=True
+    )
+    *killed, (status, found, beside) = map(json.loads, ran.stdout.splitlines())
+    assert (status, found, beside) == (0, new, [])
+    assert {status for status, _, _ in killed} == {signal.SIGKILL}
+    assert {found for _, found, _ in killed} == {old, new}
+    # The kills hit the write: while the new file is empty, while it is whole and not in its place.
+    moments = [(found == new, beside) for _, found, beside in killed]
+    assert (False, []) in moments
+    assert (True, []) in moments
+    assert min(moments.count((False, [text])) for text in ("", new)) > 3, moments
+    add_cases(len(killed))
 
 
 def recipe() -> str:
@@ -227,12 +261,8 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     repository, programs = tmp_path / "repository", tmp_path / "bin"
     repository.mkdir()
     programs.mkdir()
-    for name, line in {
-        "pip": "exit 0",
-        "shardctl": f'exec "{sys.executable}" -m shardctl "$@"',
-    }.items():
-        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
-        (programs / name).chmod(0o755)
+    write_program(programs / "pip", "exit 0")
+    write_shardctl(programs / "shardctl")
     environment = {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -101,7 +103,13 @@ def test_a_terminal_gets_the_options_as_the_command_shows_them() -> None:
 
 
 @needs_groff
-@pytest.mark.parametrize("name", [*COMMANDS, *SUBJECTS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("simulate", "resume", "verify", "orders"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in (*COMMANDS, *SUBJECTS)),
+    ],
+)
 def test_every_page_is_a_man_page(name: str, shardctl: Shardctl) -> None:
     ran = shardctl("help", "-f", "man", name)
     assert (ran.exit_code, ran.stderr) == (0, "")
@@ -135,6 +143,39 @@ def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
     assert guides == {f"shardctl-{name}.7" for name in {*SUBJECTS} - {*COMMANDS}}
     page = Path("share/man/man1/shardctl-resume.1").read_text("utf-8")
     assert page == shardctl("help", "-f", "man", "resume").stdout
+
+
+@pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc checks the pages")
+def test_mandoc_finds_nothing_in_any_page(shardctl: Shardctl) -> None:
+    shardctl("help", "--man-pages", "man")
+    pages = sorted(Path("man").glob("man*/*"))
+    ran = subprocess.run(
+        ["mandoc", "-Tlint", "-Wwarning", *pages], capture_output=True, text=True, check=False
+    )
+    found = (ran.stdout + ran.stderr).splitlines()
+    # No date: the same version has the same pages whenever it is built.
+    assert [line for line in found if "missing date" not in line] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_man_page_of_a_command_has_every_option(command: str, shardctl: Shardctl) -> None:
+    options = re.findall(r"^\s+(?:-\w, )?(--[\w-]+)", shardctl(command, "-h").stdout, re.MULTILINE)
+    assert "--help" in options
+    page = shardctl("help", "-f", "man", command).stdout.replace("\\-", "-")
+    named = {
+        option
+        for line in re.findall(r"^\.TP\n\\fB(.*)\\fR$", page, re.MULTILINE)
+        for option in re.findall(r"--[\w-]+", line)
+    }
+    assert {*options} - named == set()
+
+
+@needs_groff
+def test_examples_of_a_man_page_fit_80_columns(shardctl: Shardctl) -> None:
+    page = shown(shardctl("help", "-f", "man", "simulate").stdout)
+    examples = page.partition("EXAMPLES")[2]
+    assert max(map(len, examples.splitlines())) <= 78
+    assert " \\\n" in examples
 
 
 @pytest.mark.parametrize("others", [("resume",), ("-o", "page")], ids=" ".join)

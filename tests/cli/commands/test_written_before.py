@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from tests.cli.conftest import Shardctl
 
 FILES = Path(__file__).parents[2] / "files"
@@ -46,6 +47,16 @@ COMMANDS = {
 }
 
 
+# With what the rules of these files had been compared when they were written.
+RULES = RuleSet(version=1, tensorflow="2.21", tensorflow_datasets="4.9.10")
+
+
+@pytest.fixture
+def rules_of_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert RULES.version == ORDER_RULES.version
+    monkeypatch.setattr("shardctl.planning.snapshot.ORDER_RULES", RULES)
+
+
 COMPARED = [
     (folder, entry)
     for folder in (SNAPSHOTS, PLANS)
@@ -71,6 +82,7 @@ def copy_files(folder: Path, to: Path) -> None:
     (to / "listed_order.txt").write_text("".join(names))
 
 
+@pytest.mark.usefixtures("rules_of_then")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_same_bytes_are_written_today(name: str, shardctl: Shardctl) -> None:
     copy_files(SNAPSHOTS, Path.cwd())
@@ -87,6 +99,7 @@ def without_refs(text: str) -> str:
     return re.sub(r'^(refs:|  "refs":) .*\n', "", text, flags=re.MULTILINE)
 
 
+@pytest.mark.usefixtures("rules_of_then")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_file_of_version_1_is_compared_with_today_and_brought_up_to_date(
     name: str, shardctl: Shardctl
@@ -100,6 +113,19 @@ def test_a_file_of_version_1_is_compared_with_today_and_brought_up_to_date(
     assert Path(name).read_text("utf-8") == (SNAPSHOTS / name).read_text("utf-8")
     assert shardctl("diff", name, *given, "--update").exit_code == 0
     assert without_refs(Path(name).read_text("utf-8")) == (VERSION_2 / name).read_text("utf-8")
+
+
+def test_more_versions_of_tensorflow_behind_the_same_rules_are_no_update(
+    shardctl: Shardctl,
+) -> None:
+    copy_files(SNAPSHOTS, Path.cwd())
+    copy_files(VERSION_2, Path.cwd())
+    name = "toy.pinned.yaml"
+    assert str(ORDER_RULES) != str(RULES)
+    ran = shardctl("diff", name, *TOY.split(), "--update")
+    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert Path(name).read_bytes() == (VERSION_2 / name).read_bytes()
+    assert shardctl("snapshot", *TOY.split()).stdout.count(f"tensorflow: {ORDER_RULES.tensorflow}")
 
 
 @pytest.mark.parametrize("name", COMMANDS)

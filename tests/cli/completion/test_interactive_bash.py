@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
-import select
 import shutil
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.children import write_shardctl
+from tests.cli.completion.terminal import terminal
 
 _SCRIPT = Path(__file__).parents[3] / "completions" / "shardctl.bash"
 _LAYOUT = "splits: {train: {shard_lengths: [3]}, test: {shard_lengths: [2]}}\n"
@@ -26,63 +26,21 @@ Tab = Callable[[str], str]
 @pytest.fixture(scope="module")
 def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
     """A function that types a line and a TAB in a terminal, and returns the line as it is then."""
-    import pty
-
     folder = tmp_path_factory.mktemp("bash")
     for name in ("big.yaml", "imgs/l.yaml"):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(_LAYOUT)
     program = folder / "programs" / "shardctl"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(program)
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",
         "PYTHONPATH": str(_SCRIPT.parents[1]),
-        "HOME": str(folder),
-        "INPUTRC": "/dev/null",
-        "TERM": "dumb",
     }
-    terminal, of_bash = pty.openpty()
-    bash = subprocess.Popen(
-        ["bash", "--norc", "--noprofile", "-i"],
-        stdin=of_bash,
-        stdout=of_bash,
-        stderr=of_bash,
-        cwd=folder,
-        env=environment,
-        start_new_session=True,
-    )
-    os.close(of_bash)
-
-    def read_until(mark: bytes) -> bytes:
-        seen, end = b"", time.monotonic() + 60
-        while mark not in seen:
-            assert select.select([terminal], [], [], max(end - time.monotonic(), 0))[0], seen
-            seen += os.read(terminal, 1 << 16)
-        return seen
-
-    def press(line: str) -> str:
-        # Control-T, bound below, writes the line; Control-U then empties it.
-        os.write(terminal, line.encode() + b"\t\x14")
-        shown = read_until(b">>>").rpartition(b"<<<")[2].partition(b">>>")[0]
-        os.write(terminal, b"\x15")
-        return shown.decode()
-
-    setup = (
-        "bind 'set bell-style none'; bind 'set enable-bracketed-paste off'; stty cols 500; "
-        f"source '{_SCRIPT}'; "
-        """bind -x '"\\C-t": printf "<<%s%s>>>" "<" "$READLINE_LINE"'; echo "rea""dy"\n"""
-    )
-    try:
-        os.write(terminal, setup.encode())
-        read_until(b"ready")
-        yield press
-    finally:
-        bash.kill()
-        bash.wait()
-        os.close(terminal)
+    setup = f"source '{_SCRIPT}'"
+    with terminal("bash", folder=folder, environment=environment, setup=setup) as bash:
+        yield bash.after_tab
 
 
 @pytest.mark.parametrize(

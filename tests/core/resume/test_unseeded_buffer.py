@@ -78,7 +78,7 @@ def check_bounds(drawn: tuple[int, int, int, int, float]) -> None:
 
 def test_no_seed_loses_or_repeats_more_than_is_said() -> None:
     pytest.importorskip("tensorflow")
-    check_cases(stops(), check_bounds, 60)
+    check_cases(stops(), check_bounds, 30)
 
 
 @pytest.mark.fuzz

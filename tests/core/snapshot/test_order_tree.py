@@ -14,7 +14,7 @@ from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree
 from shardctl.core.snapshot.order_tree import cells_of, tree_of
 from shardctl.core.snapshot.run_cells import digests_of_codes
 from shardctl.planning.order import PlannedOrder, plan_order
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, seed_of_test
 
 
 def dataset_of(**splits: list[int]) -> Dataset:
@@ -73,7 +73,7 @@ def test_a_tree_is_that_of_the_codes() -> None:
 
 @pytest.mark.fuzz
 def test_a_tree_is_that_of_the_codes_fuzzed() -> None:
-    for seed in range(1000, 1000 + FUZZ // 4):
+    for seed in range(seed_of_test(), seed_of_test() + FUZZ // 4):
         tree_is_that_of_the_codes(seed)
 
 

@@ -13,7 +13,7 @@ from shardctl.files.lists import json_lists, record_columns, yaml_lists
 from shardctl.files.lists.counts_text import CountsText
 from shardctl.files.lists.record_columns import RecordColumns
 from shardctl.files.yaml_text import parse_yaml
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, seed_of_test
 from tests.files.lists.layout_texts import changed, json_layout, yaml_layout
 
 KEYS = ("shard_lengths", "shards")
@@ -39,7 +39,7 @@ def test_lists_taken_out_of_any_text_are_those_of_the_parser(
     write: Callable[[random.Random], str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    first = random.randrange(1 << 40)
+    first = seed_of_test()
     check(parse, write, range(first, first + 10 * FUZZ), monkeypatch)
 
 

@@ -51,7 +51,7 @@ def text_of_a_billion(lengths: tuple[int, ...], **settings: object) -> str:
     [
         (10**9 // 16384,) * 16384,
         tuple(60_000 + i * i % 7919 for i in range(16384)),
-        tuple(1000 + i % 997 for i in range(700_000)),
+        tuple(range(1000, 1997)) * 702,
         (2**62,),
     ],
     ids=["even", "irregular", "many shards", "huge"],

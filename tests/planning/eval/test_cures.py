@@ -83,7 +83,7 @@ def check_cures(case: EvalCase) -> None:
 
 
 def test_cures_are_the_nearest_that_hosts_in_lockstep_survive() -> None:
-    check_cases(eval_cases, check_cures, 400)
+    check_cases(eval_cases, check_cures, 130)
 
 
 @pytest.mark.parametrize(

@@ -81,6 +81,18 @@ def test_of_an_epoch_that_is_sampled_each_part_has_its_own_stretches() -> None:
         assert part.mean_storage == pytest.approx((index + 0.5) / 10, abs=0.03)
 
 
+@pytest.mark.parametrize(("stretches", "count"), [(16, 8), (40, 10)])
+def test_a_part_of_an_epoch_that_is_sampled_has_two_stretches(stretches: int, count: int) -> None:
+    order = order_of(1_000_000, 40, ReadSettings(cycle=1))
+    sample = sample_epoch(order, window=32, limit=1000, num_measured=stretches * 256)
+    assert len(sample.starts) == stretches
+    parts, tail = by_position(sample, 32, None)
+    assert [part.start for part in parts] == [round(i / count * 1_000_000) for i in range(count)]
+    assert (tail is None) == (stretches < 40)  # the last two stretches would be half a part
+    if tail is not None:
+        assert (tail.start, tail.stop) == (950_000, 1_000_000)
+
+
 def test_the_end_of_an_epoch_mixes_worse() -> None:
     # 17 shards in a cycle of 16: the last is read with nothing left beside it.
     dataset = even_dataset(200_000, 17)

@@ -26,7 +26,7 @@ from shardctl.planning.quality.verdict import (
     verdict_of,
 )
 from shardctl.readers.catalog import catalog_dataset
-from tests.cases import FUZZ, add_cases
+from tests.cases import FUZZ, add_cases, seed_of_test
 from tests.planning.quality.quality_orders import even_dataset
 
 
@@ -135,22 +135,24 @@ def _uniform(rng: np.random.Generator, num_examples: int, num_shards: int, windo
     return score_of([*near_metrics(sample, window), *far_metrics(sample)])
 
 
-def _share_below(num_permutations: int, *shape: int) -> float:
-    rng = np.random.default_rng(num_permutations)
+def _num_below(num_permutations: int, seed: int, *shape: int) -> int:
+    rng = np.random.default_rng(seed)
     scores = [_uniform(rng, *shape) for _ in range(num_permutations)]
     add_cases(num_permutations)
-    return sum(score.value < lowest_uniform(score) for score in scores) / num_permutations
+    return sum(score.value < lowest_uniform(score) for score in scores)
 
 
 @pytest.mark.parametrize("shape", [(10, 4, 2), (50, 4, 12), (100, 4, 2), (1000, 16, 250)])
 def test_uniform_permutations_are_as_good_as_uniform(shape: tuple[int, int, int]) -> None:
-    assert _share_below(500, *shape) <= 0.004  # 2 of 500, where 0.5 are expected
+    assert _num_below(500, 500, *shape) <= 2  # where 0.5 are expected
 
 
 @pytest.mark.fuzz
 @pytest.mark.parametrize("shape", [(20, 4, 5), (100, 10, 25), (1000, 1, 250), (10_000, 64, 256)])
 def test_of_many_uniform_permutations_999_in_1000_are(shape: tuple[int, int, int]) -> None:
-    assert _share_below(10 * FUZZ, *shape) <= 0.0015
+    # At 1.5 in 1000, and as many more as chance brings once in some 100,000 runs.
+    usual = 0.0015 * 10 * FUZZ
+    assert _num_below(10 * FUZZ, seed_of_test(), *shape) <= usual + 4.3 * usual**0.5 + 2
 
 
 def _order(**settings: Any) -> Any:

@@ -63,7 +63,7 @@ DRAWN = st.tuples(cases(), st.sampled_from([0, 0, 0, 1, 2]), st.integers(0, 50),
 
 
 def test_code_reads_in_the_order_that_is_predicted(toys: Toys) -> None:
-    assert check_cases(DRAWN, lambda drawn: check_code(toys, drawn), 6) >= 5
+    assert check_cases(DRAWN, lambda drawn: check_code(toys, drawn), 3) >= 2
 
 
 @pytest.mark.fuzz

@@ -115,11 +115,11 @@ def _check(
 
 
 def test_code_of_a_plan_goes_on_where_the_pipeline_stopped(toys: Toys) -> None:
-    kinds = _check(toys, 6, mode="exactly-once", buffered=False)
-    assert kinds[True] >= 4
-    assert kinds[True] + kinds[False] >= 5
+    kinds = _check(toys, 3, mode="exactly-once", buffered=False)
+    assert kinds.total() >= 2
 
 
+@pytest.mark.slow
 @each_mode
 def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys, mode: BufferMode) -> None:
     kinds = _check(toys, 3, mode=mode, buffered=True)
@@ -147,17 +147,22 @@ def as_host(text: str, index: int) -> str:
     return changed_text
 
 
+# Each way to share with each kind of settings would be as many again.
 HOSTS = [
-    {"epochs": 3, "batch": 4},
-    {"shuffle_seed": 7},
-    {"shuffle_seed": 7, "epochs": 2},
-    {"buffer": 5, "buffer_seed": 3, "epochs": 2},
-    {"buffer": 5, "epochs": 2, "reverse": True},
+    ("even", {"shuffle_seed": 7}),
+    ("files", {"epochs": 2, "batch": 4}),
+    ("examples", {"epochs": 3, "batch": 4}),
+    ("files", {"shuffle_seed": 7, "epochs": 2}),
+    ("even", {"buffer": 5, "buffer_seed": 3, "epochs": 2}),
+    ("examples", {"buffer": 5, "buffer_seed": 3, "epochs": 2}),
+    ("files", {"buffer": 5, "epochs": 2, "reverse": True}),
 ]
 
 
-@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
-@pytest.mark.parametrize("change", HOSTS)
+@pytest.mark.parametrize(
+    ("host_by", "change"),
+    [HOSTS[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in HOSTS[1:])],
+)
 def test_every_new_host_runs_the_code_with_its_number(
     toys: Toys, host_by: Any, change: dict[str, Any]
 ) -> None:
@@ -200,6 +205,7 @@ def test_more_hosts_than_examples_are_left_read_nothing(toys: Toys) -> None:
     assert found == [1, 0, 0]
 
 
+@pytest.mark.slow
 def test_hosts_that_read_nothing_in_later_epochs_go_on_with_the_rest(toys: Toys) -> None:
     plan = resume_on_hosts(
         toys["plain"].dataset, "train[:2]", ReadSettings(epochs=3), hosts=1, to_hosts=3, consumed=1
@@ -341,7 +347,7 @@ def test_hostile_file_names_stay_names() -> None:
     assert namespace["INSTRUCTIONS"] == [('a"b', 1, 1), ("c'd\\", 0, 3)]
 
 
-@pytest.mark.parametrize("consumed", [0, 6, 21])
+@pytest.mark.parametrize("consumed", [6, pytest.param(21, marks=pytest.mark.slow)])
 def test_code_of_stages_that_only_cut_reads_the_rest(toys: Toys, consumed: int) -> None:
     dataset = toys["plain"].dataset
     settings = ReadSettings(

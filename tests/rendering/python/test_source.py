@@ -45,7 +45,7 @@ def test_any_text_stays_a_literal_and_a_comment() -> None:
             assert line.startswith("# ")
             assert len(line.splitlines()) == 1
 
-    check_cases(st.text(), check, 300)
+    check_cases(st.text(), check, 100)
 
 
 @given(st.lists(st.integers(0, 10**9), max_size=60))

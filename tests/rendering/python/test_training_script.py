@@ -66,6 +66,8 @@ def run(text: str, folder: Path, after: int | None = None) -> dict[str, Any]:
 
     from shardctl.tfds import Position
 
+    if "flax" in text:
+        pytest.importorskip("flax")
     path = folder / "train.py"
     path.write_text(text)
     trained: list[list[int]] = []
@@ -127,6 +129,7 @@ def learnt(batches: list[list[int]]) -> tuple[Any, Any]:
     return weights, bias
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_each_batch_is_trained_once_however_often_it_is_stopped(
     images: Path, tmp_path: Path, framework: str

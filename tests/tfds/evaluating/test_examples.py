@@ -71,6 +71,7 @@ def test_files_that_hold_another_number_of_examples_fail(folder: Path, tf: Any) 
             evaluated(folder, host=str(Host(index=0, count=1)), settings={"host_by": host_by})
 
 
+@pytest.mark.slow
 def test_ids_are_those_of_all_folders(tmp_path: Path) -> None:
     """A host whose files lie in one of several folders names examples as the others do."""
     import tensorflow_datasets as tfds
@@ -96,6 +97,7 @@ def test_ids_are_those_of_all_folders(tmp_path: Path) -> None:
     assert sorted(found) == sorted(example["tfds_id"].decode() for example in read)
 
 
+@pytest.mark.slow
 def test_an_order_let_go_behind_it_loses_no_example(tmp_path: Path, tf: Any) -> None:
     """Hosts of `ds.shard` share examples by the order of all, which decoding might not keep."""
     import numpy as np

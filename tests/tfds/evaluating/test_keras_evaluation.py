@@ -89,6 +89,7 @@ def padded(folder: Path) -> Any:
     return batches
 
 
+@pytest.mark.slow
 def test_what_equals_an_evaluation_of_all_examples(padded: Any, arrays: tuple[Any, Any]) -> None:
     import keras
 

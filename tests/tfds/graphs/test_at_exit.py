@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
@@ -24,11 +26,12 @@ print(len(next(elements)))
 """
 
 
+@pytest.mark.slow
 def test_a_script_that_leaves_its_loop_early_ends(tmp_path: Path) -> None:
     # TFDS reads Parquet in Python, which keeps the threads that read ahead busy with it.
     lengths = [300, 0, 500, 170, 160, 10, 330]
     folder = build_dataset(tmp_path, splits={"train": lengths}, file_format="parquet")
     script = tmp_path / "left.py"
     script.write_text(LEFT)
-    several = forking_python().run([[script, folder]] * 3, tmp_path, seconds=150)
-    assert [ran.code for ran in several] == [0, 0, 0], several
+    several = forking_python().run([[script, folder]] * 2, tmp_path, seconds=150)
+    assert [ran.code for ran in several] == [0, 0], several

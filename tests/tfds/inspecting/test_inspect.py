@@ -15,6 +15,7 @@ import shardctl
 from shardctl import ReadSettings, UnpredictableOrderError, UsageError
 from shardctl.core.settings.arguments import settings_from_document
 from shardctl.files.documents import to_yaml
+from shardctl.planning.inspect import Inspection
 from shardctl.readers.project_file import find_project
 from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
 from shardctl.rendering.layout import layout_document
@@ -830,11 +831,28 @@ def autosharded_without_policy(world: World) -> Any:
     return _sharded(ids_of(_files(world)).shuffle(4, seed=1).batch(3), "AUTO", 3, 0)
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_inspects_what_is_handed_out(world: World, name: str) -> None:
+# A case of each kind, and the cheapest ones; the others take long.
+QUICK = {
+    "plain_read", "even_split_of_even_splits", "input_context", "sorted_to_read_a_file_twice",
+    "cache_before_shuffle", "two_shuffles_under_a_global_seed", "many_stages",
+    "zipped_with_what_is_made_of_it", "repeated_and_not", "counted", "slices", "mixed_counts",
+    "record_files", "record_files_read_side_by_side", "autosharded_by_file",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES],
+)
+def test_inspects_what_is_handed_out(
+    world: World, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset = CASES[name](world)
     found = inspect(dataset)
     assert found.predictable, found.open or found.refused
+    if found.dataset is not None and name not in NOT_AGAIN:
+        monkeypatch.chdir(tmp_path)
+        check_shardctl_yaml(found)
     for index in range(NUM_PASSES):
         got = handed_out(dataset)
         expected = list(found.ids(index))
@@ -1038,7 +1056,14 @@ def _windows() -> Any:
     return _numbers().window(3).map(lambda window: window.cardinality())
 
 
-@pytest.mark.parametrize("name", OPEN)
+# What TensorFlow traces longest.
+SLOW_OPEN = ("files that a filter reads", "groups", "choices that are computed", "flat_map")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW_OPEN)) for name in OPEN],
+)
 def test_names_the_stage_that_leaves_an_order_open(world: World, name: str) -> None:
     make, call, reason = OPEN[name]
     (world.root / "text").write_text("a\nb\n")
@@ -1076,6 +1101,7 @@ def test_ids_of_several_splits_name_their_split(world: World) -> None:
     assert codes.tfds_ids([codes.parse(each) for each in ids]) == got
 
 
+@pytest.mark.slow
 def test_ids_of_several_datasets_name_the_dataset(world: World) -> None:
     import tensorflow as tf
 
@@ -1143,6 +1169,7 @@ def test_the_function_that_makes_it_is_watched(world: World) -> None:
         found.ids()
 
 
+@pytest.mark.slow
 def test_distributed_datasets(world: World) -> None:
     import tensorflow as tf
 
@@ -1158,20 +1185,16 @@ def test_distributed_datasets(world: World) -> None:
 NOT_AGAIN = {"repeated_files_cut"}
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - NOT_AGAIN))
-def test_a_shardctl_yaml_reads_the_same(
-    world: World, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = inspect(CASES[name](world))
-    if found.dataset is None:
-        return
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "shardctl.yaml").write_text("".join(project_yaml((found,), "train.py:make")))
+def check_shardctl_yaml(found: Inspection) -> None:
+    """Check that a shardctl.yaml in the current folder reads what was found."""
+    folder = Path.cwd()
+    (folder / "shardctl.yaml").write_text("".join(project_yaml((found,), "train.py:make")))
+    assert found.dataset is not None
     if is_without_metadata(found.dataset):
         text = "".join(to_yaml(layout_document(shardctl.layout(found.dataset))))
-        (tmp_path / layout_name(found.dataset)).write_text(text)
-    project = find_project(tmp_path)
-    dataset = shardctl.read_dataset(*(str(tmp_path / ref) for ref in project.dataset))
+        (folder / layout_name(found.dataset)).write_text(text)
+    project = find_project(folder)
+    dataset = shardctl.read_dataset(*(str(folder / ref) for ref in project.dataset))
     for index in range(NUM_PASSES):
         settings = ReadSettings(**settings_from_document(dict(project.read) | {"pass": index}))
         order = shardctl.plan_order(dataset, None, settings).order
@@ -1206,7 +1229,13 @@ class Fitted:
 
 @pytest.mark.parametrize(
     "name",
-    ["canonical", "map_between_shuffle_and_repeat", "many_stages", "sampled", "shuffled_files"],
+    [
+        "many_stages",
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("canonical", "map_between_shuffle_and_repeat", "sampled", "shuffled_files")
+        ),
+    ],
 )
 def test_keras_fit(world: World, name: str) -> None:
     dataset = CASES[name](world)
@@ -1216,6 +1245,7 @@ def test_keras_fit(world: World, name: str) -> None:
     assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
 
 
+@pytest.mark.slow
 def test_keras_fit_of_a_length_that_nobody_knows(world: World) -> None:
     """Keras takes one iterator an epoch, where of a known length it takes two."""
     records = data().TFRecordDataset(world.files()).map(_parsed)
@@ -1226,9 +1256,10 @@ def test_keras_fit_of_a_length_that_nobody_knows(world: World) -> None:
         assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
 
 
+@pytest.mark.slow
 def test_keras_cuts_later_epochs_of_a_mixture_by_the_first(world: World) -> None:
     """Each epoch draws other choices, so that the mixture ends elsewhere."""
-    for seed in range(4):
+    for seed in range(2):
         inputs = [ids_of(world.read("train[:9]")), ids_of(world.read("train[9:]"))]
         dataset = data().Dataset.sample_from_datasets(
             inputs, seed=seed, stop_on_empty_dataset=True, rerandomize_each_iteration=True
@@ -1293,6 +1324,7 @@ def test_datasets_of_two_calls_are_not_taken_for_one() -> None:
         assert found.ids(pass_index).tolist() == real
 
 
+@pytest.mark.slow
 def test_operations_that_are_made_deterministic(world: World, tmp_path: Path) -> None:
     """`enable_op_determinism` stands above every option; it cannot be taken back in a process."""
     script = tmp_path / "deterministic.py"
@@ -1313,7 +1345,7 @@ print("the same")
     assert ran.out == "the same\n", ran.errors[-2000:]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_epochs_of_fit_end_where_the_first_did_if_nobody_knows_the_length(seed: int) -> None:
     """A mixture that ends with its first empty input has passes of any length."""
     import tensorflow as tf

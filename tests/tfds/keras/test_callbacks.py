@@ -55,6 +55,7 @@ def test_it_is_a_callback_of_fit(builder: Any) -> None:
         callback.set_model(recording([]))
 
 
+@pytest.mark.slow
 def test_a_learning_rate_of_each_epoch_is_set_once(builder: Any, tmp_path: Path) -> None:
     """What LearningRateScheduler makes of the rate it finds, it makes again of a restored one."""
     import keras

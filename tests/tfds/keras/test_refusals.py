@@ -29,6 +29,7 @@ def fit(builder: Any, folder: Path, of: Any, settings: Any = SETTINGS, **compile
     return dict(log)
 
 
+@pytest.mark.slow
 def test_maps_and_prefetch_behind_the_dataset_leave_the_batches(
     builder: Any, tmp_path: Path
 ) -> None:
@@ -89,6 +90,7 @@ def test_settings_that_are_not_those_of_fit_are_refused(builder: Any, tmp_path: 
         fit(builder, tmp_path, lambda dataset: dataset, steps_per_execution=2, run_eagerly=False)
 
 
+@pytest.mark.slow
 def test_fit_in_a_strategy_of_one_process_is_resumed(builder: Any, tmp_path: Path) -> None:
     import tensorflow as tf
 

@@ -83,6 +83,7 @@ def test_torn_metadata_is_dropped(tmp_path: Path, text: str, is_kept: bool) -> N
     assert file.exists() == is_kept
 
 
+@pytest.mark.slow
 def test_what_backup_and_restore_leaves_half_written_changes_nothing(
     builder: Any, tmp_path: Path
 ) -> None:

@@ -17,9 +17,7 @@ from shardctl.errors import UsageError
 from shardctl.tfds import Position, exact_order
 from tests.core.order.order_cases import changed
 
-SETTINGS = ReadSettings(
-    cycle=2, block=2, shuffle_seed=5, buffer=5, buffer_seed=1, epochs=2, batch=4
-)
+SETTINGS = ReadSettings(cycle=2, block=2, shuffle_seed=5, epochs=2, batch=4)
 
 
 class Trained:
@@ -126,6 +124,7 @@ def test_without_a_step_what_is_handed_out_counts(builder: Any) -> None:
     assert saved(position) == position.consumed == 4
 
 
+@pytest.mark.slow
 def test_one_loop_counts_at_a_time_and_nothing_else_moves_the_position(builder: Any) -> None:
     def moved_by(move: Callable[[Any], Any]) -> None:
         position = Position(builder, "train", SETTINGS)
@@ -197,13 +196,13 @@ def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
     assert saved(position) == 34
 
 
+@pytest.mark.slow
 def test_steps_of_every_library_and_none_that_stays(builder: Any) -> None:
-    import jax.numpy as jnp
     import keras
     import numpy as np
     import tensorflow as tf
-    from flax import nnx
 
+    jnp, nnx = pytest.importorskip("jax.numpy"), pytest.importorskip("flax.nnx")
     array, held = np.zeros((), int), {"step": jnp.zeros((), int)}
     variable = nnx.Variable(jnp.zeros((), jnp.uint32))
     of_keras = keras.optimizers.SGD().iterations

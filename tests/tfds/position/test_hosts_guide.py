@@ -17,6 +17,7 @@ pytestmark = pytest.mark.tensorflow
 LENGTHS = [200, 0, 150, 117]
 
 
+@pytest.mark.slow
 def test_three_hosts_become_two(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script, run = tmp_path / "train.py", tmp_path / "run"
     script.write_text(script_of_guide("hosts", "train.py"))

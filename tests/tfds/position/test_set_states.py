@@ -91,6 +91,7 @@ def each_as_often_as(builder: Any, settings: ReadSettings) -> Counter[bytes]:
     )
 
 
+@pytest.mark.slow
 def test_eight_hosts_become_six_and_hand_out_every_example_once_an_epoch(builder: Any) -> None:
     done: Counter[bytes] = Counter()
     states = []
@@ -117,6 +118,7 @@ def test_eight_hosts_become_six_and_hand_out_every_example_once_an_epoch(builder
     assert len(done) == sum(LENGTHS)
 
 
+@pytest.mark.slow
 def test_a_history_of_hosts_of_any_number(builder: Any) -> None:
     rng = random.Random(7)
     for _ in counted(range(1)):
@@ -189,6 +191,7 @@ def random_settings(rng: random.Random) -> ReadSettings:
     )
 
 
+@pytest.mark.slow
 def test_as_many_hosts_take_their_own_and_go_on_with_the_very_batches(builder: Any) -> None:
     whole = batches(position(builder, 1, 2))
     states = []
@@ -220,6 +223,7 @@ def test_a_process_alone_becomes_two_and_they_become_one(builder: Any) -> None:
     assert done == expected
 
 
+@pytest.mark.slow
 def test_its_plan_is_read_epoch_by_epoch(builder: Any) -> None:
     import tensorflow_datasets as tfds
 
@@ -343,6 +347,7 @@ def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:
     assert not place.is_shared
 
 
+@pytest.mark.slow
 def test_an_epoch_of_fit_is_shared_as_any_other(builder: Any) -> None:
     states, done = [], Counter[bytes]()
     settings = replace(SETTINGS, epochs=1)

@@ -57,13 +57,13 @@ def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) 
     ("num_elements", "buffer_size", "emitted"),
     [
         pytest.param(40, 7, 0, id="nothing was read"),
-        pytest.param(40, 7, 1, id="the buffer was just filled"),
+        pytest.param(40, 7, 1, id="the buffer was just filled", marks=pytest.mark.slow),
         pytest.param(40, 7, 20, id="in the middle"),
-        pytest.param(40, 7, 37, id="the buffer runs empty"),
+        pytest.param(40, 7, 37, id="the buffer runs empty", marks=pytest.mark.slow),
         pytest.param(40, 7, 40, id="the end"),
-        pytest.param(40, 100, 3, id="a buffer of everything"),
+        pytest.param(40, 100, 3, id="a buffer of everything", marks=pytest.mark.slow),
         pytest.param(40, 1, 20, id="a buffer of one"),
-        pytest.param(900, 300, 450, id="several pieces"),
+        pytest.param(900, 300, 450, id="several pieces", marks=pytest.mark.slow),
     ],
 )
 def test_the_rest_of_a_shuffle_is_what_tensorflow_would_have_handed_out(
@@ -95,8 +95,9 @@ PLACES = st.integers(1, 700).flatmap(
 )
 
 
+@pytest.mark.slow
 def test_random_places_of_a_shuffle(tf: Any) -> None:
-    check_cases(PLACES, lambda place: check_rest(tf, *place), 4)
+    check_cases(PLACES, lambda place: check_rest(tf, *place), 3)
 
 
 @pytest.mark.fuzz
@@ -104,6 +105,7 @@ def test_random_places_of_a_shuffle_fuzzed(tf: Any) -> None:
     check_cases(PLACES, lambda place: check_rest(tf, *place), FUZZ // 40, fuzz=True)
 
 
+@pytest.mark.slow
 def test_iterators_that_are_left_and_begun_again_share_nothing(tf: Any) -> None:
     found, expected = continued(tf, 900, 300, 450)
     first, second = found.as_numpy_iterator(), found.as_numpy_iterator()
@@ -150,7 +152,7 @@ def test_an_example_that_the_buffer_held_twice_comes_twice(tf: Any) -> None:
     assert [record.decode() for record in found] == expected
 
 
-@pytest.mark.parametrize("missing", ["rest", "held"])
+@pytest.mark.parametrize("missing", ["rest", pytest.param("held", marks=pytest.mark.slow)])
 def test_files_that_hold_fewer_examples_than_stated_are_an_error(tf: Any, missing: str) -> None:
     state, inside = stopped(40, 7, 20)
     rest = records(tf, range(state.num_read, 38 if missing == "rest" else 40))

@@ -109,7 +109,7 @@ def test_each_way_of_setting_a_seed_makes_the_same_order(builder: Any, tf: Any) 
         tf.random.set_seed(None)
         set_seed(tf, 5)
         assert seed_in_force() == 5
-        runs.append([run_of(builder, settings) for settings in (FILES, BUFFER)])
+        runs.append(run_of(builder, replace(FILES, buffer=6, buffer_seed=1)))
     assert runs[0] == runs[1]
 
 
@@ -117,23 +117,34 @@ def test_each_way_of_setting_a_seed_makes_the_same_order(builder: Any, tf: Any) 
 def test_a_seed_that_changes_the_order_is_refused_by_every_call(
     builder: Any, tf: Any, settings: ReadSettings
 ) -> None:
-    tf.random.set_seed(5)
-    run = run_of(builder, settings)
     calls = OF_FILES if settings is FILES else CALLS
     for (name, call), set_seed in zip(calls.items(), cycle(SEEDS.values())):
         set_seed(tf, 5)
         with pytest.raises(UsageError, match=r"set_seed\(5\) is in force .*global_seed=5") as said:
             call(builder, settings)
         assert "tf.random.set_seed(None) before" in str(said.value), name
-        # What is refused: the rest of another order.
-        tf.random.set_seed(None)
-        assert call(builder, settings) != run[CONSUMED:], name
-        set_seed(tf, 5)
-        # The way out: to say it, equal to the seed in force or with none in force.
+
+
+@pytest.mark.parametrize(
+    ("settings", "names"),
+    [
+        (FILES, ["Position", "read_config"]),
+        pytest.param(FILES, [*OF_FILES], marks=pytest.mark.slow),
+        pytest.param(BUFFER, [*CALLS], marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_refused_is_another_order_and_to_say_the_seed_is_the_way_out(
+    builder: Any, tf: Any, settings: ReadSettings, names: list[str]
+) -> None:
+    tf.random.set_seed(5)
+    run = run_of(builder, settings)
+    tf.random.set_seed(None)
+    assert OF_FILES[names[0]](builder, settings) != run[CONSUMED:]
+    # The seed that is said is the one in force, or none is.
+    for name, in_force in zip(names, cycle((5, None))):
+        tf.random.set_seed(in_force)
         said_so = replace(settings, global_seed=5)
-        assert call(builder, said_so) == run[CONSUMED:], name
-        tf.random.set_seed(None)
-        assert call(builder, said_so) == run[CONSUMED:], name
+        assert OF_FILES[name](builder, said_so) == run[CONSUMED:], name
 
 
 def test_the_seed_of_a_plan_is_not_another_one(builder: Any, tf: Any) -> None:
@@ -151,24 +162,24 @@ def test_the_seed_of_a_plan_is_not_another_one(builder: Any, tf: Any) -> None:
             call(builder, settings)
 
 
+@pytest.mark.slow
 def test_a_seed_that_changes_nothing_is_allowed(builder: Any, tf: Any) -> None:
     """No shuffle, a buffer of one, and 87654321, which TensorFlow takes where there is none."""
     plain = ReadSettings(cycle=2, block=2)
-    for settings, seed in ((plain, 5), (replace(plain, buffer=1, buffer_seed=2), 5)):
+    buffer_of_one = replace(plain, buffer=1, buffer_seed=2)
+    for settings, seed, names in (
+        (plain, 5, OF_FILES),
+        (buffer_of_one, 5, ["resume", "exact_order"]),
+        (FILES, 87654321, OF_FILES),
+    ):
         tf.random.set_seed(seed)
         run = run_of(builder, settings)
-        calls = OF_FILES if settings is plain else CALLS
-        for (name, call), set_seed in zip(calls.items(), cycle(SEEDS.values())):
+        for name, set_seed in zip(names, cycle(SEEDS.values())):
             set_seed(tf, seed)
-            assert call(builder, settings) == run[CONSUMED:], name
-    run = run_of(builder, FILES)
-    for as_none in (87654321, None):
-        tf.random.set_seed(as_none)
-        run = run_of(builder, FILES)
-        for name, call in OF_FILES.items():
-            assert call(builder, FILES) == run[CONSUMED:], (name, as_none)
+            assert OF_FILES[name](builder, settings) == run[CONSUMED:], name
 
 
+@pytest.mark.slow
 def test_one_file_has_one_order(builder: Any, tf: Any) -> None:
     tf.random.set_seed(5)
     run = run_of(builder, FILES, "one")
@@ -187,11 +198,10 @@ def test_python_and_numpy_have_seeds_of_their_own(builder: Any, tf: Any) -> None
     random.seed(5)
     np.random.seed(5)
     assert run_of(builder, FILES) == run
-    for name, call in OF_FILES.items():
-        assert call(builder, FILES) == run[CONSUMED:], name
+    assert OF_FILES["read_config"](builder, FILES) == run[CONSUMED:]
 
 
-@pytest.mark.parametrize("settings", [FILES, BUFFER])
+@pytest.mark.parametrize("settings", [FILES, pytest.param(BUFFER, marks=pytest.mark.slow)])
 def test_a_seed_set_after_the_dataset_is_made_changes_nothing(
     builder: Any, tf: Any, settings: ReadSettings
 ) -> None:
@@ -238,7 +248,9 @@ def test_a_log_of_examples_has_no_order_that_a_seed_could_change(builder: Any, t
     assert sorted(read) == [*range(11), *range(16, 25)]
 
 
-@pytest.mark.parametrize("mode", ["at-most-once", "at-least-once"])
+@pytest.mark.parametrize(
+    "mode", ["at-most-once", pytest.param("at-least-once", marks=pytest.mark.slow)]
+)
 def test_of_a_buffer_without_a_seed_the_order_of_the_files_counts(
     builder: Any, tf: Any, mode: Any
 ) -> None:
@@ -269,7 +281,7 @@ def test_other_hosts_go_on_in_an_order_as_well(builder: Any, tf: Any) -> None:
     assert sorted(example for host in left for example in host) == [2, 3, 4, 5, 8, 9, 10, 11]
 
 
-@pytest.mark.parametrize("spec_settings", [FILES, BUFFER])
+@pytest.mark.parametrize("spec_settings", [FILES, pytest.param(BUFFER, marks=pytest.mark.slow)])
 def test_verify_refuses_and_leaves_the_seed_as_it_was(
     builder: Any, tf: Any, spec_settings: ReadSettings
 ) -> None:
@@ -281,7 +293,7 @@ def test_verify_refuses_and_leaves_the_seed_as_it_was(
     with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
         shardctl.tfds.verify_plan(dataset, plan)
     said_so = replace(spec_settings, global_seed=5)
-    for seed, settings in ((5, said_so), (None, said_so), (9, said_so), (9, ReadSettings())):
+    for seed, settings in ((5, said_so), (9, said_so), (9, ReadSettings())):
         tf.random.set_seed(seed)
         assert shardctl.tfds.verify(dataset, "train", settings).equal
         assert seed_in_force() == seed

@@ -107,15 +107,16 @@ def check_stops(
     check_cases(stops(buffered=buffered), one, num_cases, fuzz=fuzz)
 
 
-@pytest.mark.parametrize(("buffered", "num_cases"), [(False, 3), (True, 3)])
+@pytest.mark.slow
+@pytest.mark.parametrize("buffered", [False, True])
 def test_it_continues_as_the_uninterrupted_pipeline(
     toys: Toys,
     buffered: bool,
-    num_cases: int,
 ) -> None:
-    check_stops(partial(check_exact, toys), buffered, num_cases)
+    check_stops(partial(check_exact, toys), buffered, 3)
 
 
+@pytest.mark.slow
 def test_exactly_once_reads_all_that_is_left(toys: Toys) -> None:
     check_stops(partial(check_exactly_once, toys), True, 3)
 
@@ -132,6 +133,7 @@ SETTINGS = ReadSettings(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("host_by", "consumed"), [("even", [40, 31, 33]), ("files", [24, 9, 60])])
 def test_other_hosts_read_what_is_left_and_then_whole_epochs(
     toys: Toys,
@@ -194,6 +196,7 @@ def test_exact_order_is_the_rest_of_a_shuffled_pipeline(toys: Toys) -> None:
     assert int(rest.cardinality()) == len(whole) - 25
 
 
+@pytest.mark.slow
 def test_no_python_is_left_in_what_continues_through_a_buffer(toys: Toys) -> None:
     """The graph runs in a process that has nothing of this one, and reads the same there."""
     import tensorflow as tf
@@ -220,6 +223,7 @@ def test_another_dataset_is_refused_with_what_changed(toys: Toys, tmp_path: Path
         shardctl.tfds.resume(builder, plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cut", ["train.tfrecord-00000-of-00002", "train.tfrecord-00001-of-00002"])
 def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str) -> None:
     """The first file holds what is in the buffer, the second what follows."""
@@ -237,6 +241,7 @@ def test_files_shorter_than_their_metadata_are_an_error(tmp_path: Path, cut: str
         list(dataset.as_numpy_iterator())
 
 
+@pytest.mark.slow
 def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
     import numpy as np
     import tensorflow_datasets as tfds
@@ -273,7 +278,7 @@ def test_examples_are_decoded_as_tfds_decodes_them(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def structured(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Return the builder of examples that are ragged, nested, of several sizes and over 1 kB."""
+    """Return the builder of 20 examples, ragged, nested, of several sizes and over 1 kB."""
     import numpy as np
     import tensorflow_datasets as tfds
 
@@ -303,7 +308,7 @@ def structured(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
     folder = build_dataset(
         tmp_path_factory.mktemp("structured"),
-        splits={"train": [20, 0, 30]},
+        splits={"train": [8, 0, 12]},
         features=features,
         example=example,
     )
@@ -322,13 +327,14 @@ def as_lists(value: Any) -> Any:
     return [as_lists(element) for element in value]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("buffer", "consumed"),
     [
-        pytest.param(15, [1, 20], id="a buffer that was just filled, and later"),
-        pytest.param(15, [49, 50], id="nothing is left to read, or only the next epoch"),
-        pytest.param(500, [20], id="a buffer of everything"),
-        pytest.param(1, [25], id="a buffer that holds nothing"),
+        pytest.param(6, [1, 8], id="a buffer that was just filled, and later"),
+        pytest.param(6, [19, 20], id="nothing is left to read, or only the next epoch"),
+        pytest.param(500, [8], id="a buffer of everything"),
+        pytest.param(1, [10], id="a buffer that holds nothing"),
     ],
 )
 def test_examples_of_any_structure_go_on_through_a_buffer(

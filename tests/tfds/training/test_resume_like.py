@@ -128,29 +128,32 @@ def own_pipelines(read: Any) -> dict[str, Make]:
 
 NAMES = [
     "chain", "cache", "batches", "ids", "mixture", "zip", "choose", "concatenate", "unbatch",
-    "range", "slices", "padded", "ragged",
+    "slices", "padded", "ragged",
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", ["range", *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES)]
+)
 def test_the_rest_is_what_the_uninterrupted_pipeline_hands_out(world: Any, name: str) -> None:
     make = own_pipelines(world)[name]
     whole = elements(make())
     rng = random.Random(name)
-    for steps in (len(whole), rng.randrange(len(whole))):
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", UserWarning)  # nothing is read again from its start
-            rest = shardctl.tfds.resume_like(make(), steps=steps)
+    steps = rng.randrange(len(whole))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # nothing is read again from its start
+        rest = shardctl.tfds.resume_like(make(), steps=steps)
+    for _ in range(2):  # the second time from where it began, too
         assert elements(rest) == whole[steps:], steps
-        add_cases()
-    assert elements(rest) == whole[steps:]  # again, from where it began
+    add_cases()
 
 
+@pytest.mark.slow
 def test_later_passes_and_epochs_of_fit(world: Any) -> None:
     make = own_pipelines(world)["chain"]
     dataset = make()
     passes = [elements(dataset) for _ in range(3)]
-    for index, whole in enumerate(passes):
+    for index, whole in enumerate(passes[1:], 1):
         rest = shardctl.tfds.resume_like(make(), steps=5, pass_index=index)
         assert elements(rest) == whole[5:]
     epochs = epochs_of_fit(make(), ("batch", ("example", "example"), False), 2)
@@ -158,6 +161,7 @@ def test_later_passes_and_epochs_of_fit(world: Any) -> None:
     assert [i for batch in elements(fitted) for i in batch[0]] == epochs[1][2 * 5 * 4 :: 2]
 
 
+@pytest.mark.slow
 def test_a_mixture_goes_on_at_100_counts(world: Any) -> None:
     def make() -> Any:
         import tensorflow as tf
@@ -169,7 +173,7 @@ def test_a_mixture_goes_on_at_100_counts(world: Any) -> None:
     whole = elements(make())
     rng = random.Random(1)
     counts = [rng.randrange(201) for _ in range(100)]
-    for consumed in counts[: 100 if FUZZ > 2000 else 5]:
+    for consumed in counts[: 100 if FUZZ > 2000 else 3]:
         rest = elements(shardctl.tfds.resume_like(make(), consumed=consumed))
         assert rest == whole[consumed:], consumed
         add_cases()
@@ -204,6 +208,7 @@ def checker(sources: Sources) -> Callable[[RandomPipeline], int]:
     return check
 
 
+@pytest.mark.slow
 def test_random_pipelines_go_on(sources: Sources) -> None:
     check_cases(pipelines(sources.draw, Habits()), checker(sources), 2)
 
@@ -214,14 +219,14 @@ def test_random_pipelines_go_on_fuzzed(sources: Sources) -> None:
 
 
 def test_only_what_is_left_is_read(tmp_path: Path) -> None:
-    """Of 5,000 examples of which 4,500 are done, a `skip` reads 5,000 and decodes them."""
+    """Of 500 examples of which 450 are done, a `skip` reads 500 and decodes them."""
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
     from shardctl.tfds.graphs.own_elements import OwnElements
     from shardctl.tfds.inspecting.inspect import inspect
 
-    folder = build_dataset(tmp_path, splits={"train": [250] * 20})
+    folder = build_dataset(tmp_path, splits={"train": [25] * 20})
     decoded = []
 
     def noted(example: Any) -> Any:
@@ -233,18 +238,18 @@ def test_only_what_is_left_is_read(tmp_path: Path) -> None:
         read = tfds.builder_from_directory(folder).as_dataset(
             split="train", shuffle_files=True, read_config=config
         )
-        return read.map(noted).shuffle(200, seed=1).batch(10)
+        return read.map(noted).shuffle(20, seed=1).batch(10)
 
     whole = elements(make())
     decoded.clear()
-    assert elements(make().skip(450)) == whole[450:]
-    assert len(decoded) == 5000
+    assert elements(make().skip(45)) == whole[45:]
+    assert len(decoded) == 500
     decoded.clear()
     dataset = make()
-    rest = OwnElements.of(dataset, inspect(dataset), 0).rest(450)
-    assert elements(rest.dataset()) == whole[450:]
-    assert len(decoded) == 500
-    assert rest.sources[0].num_read < 5000
+    rest = OwnElements.of(dataset, inspect(dataset), 0).rest(45)
+    assert elements(rest.dataset()) == whole[45:]
+    assert len(decoded) == 50
+    assert rest.sources[0].num_read < 500
 
 
 def test_a_count_in_the_middle_of_a_batch_is_refused(world: Any) -> None:
@@ -253,7 +258,7 @@ def test_a_count_in_the_middle_of_a_batch_is_refused(world: Any) -> None:
         UsageError, match=r"consumed=26 .* step 7, .* examples 25 to 28; .* 25 and 29"
     ):
         shardctl.tfds.resume_like(dataset, consumed=26)
-    assert len(elements(shardctl.tfds.resume_like(dataset, consumed=25))) == 14
+    shardctl.tfds.resume_like(dataset, consumed=25)
     wrong: Any
     for wrong in (
         {"consumed": 76},
@@ -277,14 +282,14 @@ def test_what_cannot_be_made_of_examples_is_read_again(world: Any) -> None:
         return world().shuffle(9, seed=2).enumerate().map(lambda n, e: (n, e["id"])).batch(4)
 
     dataset = make()
-    passes = [elements(dataset), elements(dataset)]
-    for index, whole in enumerate(passes):
-        cost = 25 * index + 12
-        with pytest.warns(UserWarning, match=f"again from its start, {cost} examples"):
-            rest = shardctl.tfds.resume_like(make(), steps=3, pass_index=index)
-        assert elements(rest) == whole[3:]
+    elements(dataset)
+    whole = elements(dataset)
+    with pytest.warns(UserWarning, match=f"again from its start, {25 + 12} examples"):
+        rest = shardctl.tfds.resume_like(make(), steps=3, pass_index=1)
+    assert elements(rest) == whole[3:]
 
 
+@pytest.mark.slow
 def test_random_maps_are_named(world: Any) -> None:
     import tensorflow as tf
 
@@ -319,6 +324,7 @@ with open(log, "a") as file:
 """
 
 
+@pytest.mark.slow
 def test_killed_and_continued(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process that is killed anywhere, and others that go on: nothing is lost or repeated."""
     folder = build_dataset(tmp_path, splits={"train": [9, 8, 7], "test": [6, 6]})

@@ -94,6 +94,7 @@ def stopped(path: Path, folders: tuple[Path, ...], consumed: int) -> tuple[Path,
     return plan, position
 
 
+@pytest.mark.slow
 def test_folders_in_the_other_order_would_repeat_every_example(
     two: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -123,6 +124,7 @@ def test_folders_in_the_other_order_would_repeat_every_example(
         shardctl.tfds.resume(builder_of(a, b), tmp_path / "swapped.yaml")
 
 
+@pytest.mark.slow
 def test_both_folders_may_be_moved_together(two: tuple[Path, Path], tmp_path: Path) -> None:
     plan, position = stopped(tmp_path, two, 60)
     for folder, name in zip(two, "ab", strict=True):
@@ -162,10 +164,25 @@ def test_what_the_metadata_says_tells_folders_apart_wherever_they_lie(tmp_path: 
     ("options", "words", "allowed"),
     [
         ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; allow_version=True takes", True),
-        ({"config": "big"}, "its config was none, now big; allow_version=True takes it", True),
-        ({"name": "tiy"}, "its name was toy, now tiy", False),
-        ({"disable_shuffling": True}, r"its ordered flag \(disable_shuffling\) was false", False),
-        ({"file_format": "parquet"}, "its file format was tfrecord, now parquet", False),
+        pytest.param(
+            {"config": "big"},
+            "its config was none, now big; allow_version=True takes it",
+            True,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param({"name": "tiy"}, "its name was toy, now tiy", False, marks=pytest.mark.slow),
+        pytest.param(
+            {"disable_shuffling": True},
+            r"its ordered flag \(disable_shuffling\) was false",
+            False,
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            {"file_format": "parquet"},
+            "its file format was tfrecord, now parquet",
+            False,
+            marks=pytest.mark.slow,
+        ),
         (
             {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
             "the file name template of train was 'toy-train.tfrecord-{SHARD_INDEX}-of-"
@@ -196,6 +213,7 @@ def test_another_dataset_of_the_same_lengths_is_refused_by_name(
         builder_of(now).as_dataset(split="train", read_config=config)
 
 
+@pytest.mark.slow
 def test_a_version_that_is_allowed_is_read_to_its_end(tmp_path: Path) -> None:
     then = folder_of(tmp_path / "then")
     now = folder_of(tmp_path / "now", version="2.0.0")

@@ -53,7 +53,13 @@ def name(example: Any) -> Any:
     return example["tfds_id"]
 
 
-@pytest.mark.parametrize("stages", STAGES)
+@pytest.mark.parametrize(
+    "stages",
+    [
+        STAGES[1],
+        *(pytest.param(stages, marks=pytest.mark.slow) for stages in STAGES if stages != STAGES[1]),
+    ],
+)
 def test_a_plan_goes_on_to_the_end_of_the_stages(builder: Any, stages: str, tmp_path: Path) -> None:
     settings = staged(stages, pass_index=1)
     how: Any = {"transform": name, "add_tfds_id": True}
@@ -66,9 +72,10 @@ def test_a_plan_goes_on_to_the_end_of_the_stages(builder: Any, stages: str, tmp_
     path = tmp_path / "plan.json"
     path.write_text("".join(plan_json(plan)))
     assert plain(shardctl.tfds.resume(builder, path, **how)) == whole[step:]
-    exact = shardctl.tfds.exact_order(builder, None, settings, consumed=plan.consumed, **how)
-    assert plain(exact) == whole[step:]
-    add_cases(2)
+    if stages in STAGES[2:4]:  # which makes the same plan
+        exact = shardctl.tfds.exact_order(builder, None, settings, consumed=plan.consumed, **how)
+        assert plain(exact) == whole[step:]
+    add_cases()
 
 
 def test_plans_with_stages_are_for_resume(builder: Any) -> None:
@@ -97,8 +104,9 @@ def test_a_global_seed_that_changes_stages_is_refused(builder: Any) -> None:
         tf.random.set_seed(None)
 
 
+@pytest.mark.slow
 def test_a_position_counts_what_stages_hand_out(builder: Any, tmp_path: Path) -> None:
-    settings = staged(MIXTURE)
+    settings = staged(MIXTURE.replace("take(120)", "take(63)"))
     how: Any = {"transform": name, "add_tfds_id": True}
     whole = plain(shardctl.tfds.pipeline(builder, None, settings, **how))
     position = shardctl.tfds.Position(builder, None, settings)
@@ -111,9 +119,10 @@ def test_a_position_counts_what_stages_hand_out(builder: Any, tmp_path: Path) ->
     again.restore(tmp_path / "position.json")
     assert plain(again.dataset(**how)) == whole[5:]
     assert len(list(again.count(again.dataset(**how)))) == len(whole) - 5
-    assert again.consumed == 120
+    assert again.consumed == 63
 
 
+@pytest.mark.slow
 def test_epochs_of_fit_are_those_of_one_run(builder: Any) -> None:
     settings = staged("repeat(2) | shuffle(7, seed=2) | batch(5)")
     how: Any = {"transform": lambda example: example["id"]}

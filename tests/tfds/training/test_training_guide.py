@@ -83,6 +83,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, script: Script, folder: Path
     return found
 
 
+@pytest.mark.slow
 def test_the_script_killed_at_random_steps_trains_on_every_batch_in_order(
     script: Script, whole: WholeRun, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from tests.oracles import interleave_by_hand
 pytestmark = pytest.mark.tensorflow  # which the module under test imports
 
 
+@pytest.mark.slow
 def test_windows_of_imagenet_over_index_ranges() -> None:
     dataset = catalog_dataset("imagenet2012")
     assert dataset is not None

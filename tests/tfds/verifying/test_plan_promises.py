@@ -16,7 +16,13 @@ from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, 
 READ = (".spec", ".settings", ".instructions", ".dataset", ".warnings")
 
 
-@pytest.mark.parametrize("name", plans())
+QUICK = ("exact", "at most once", "unseen", "host by files")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in plans()],
+)
 def test_whatever_a_plan_says_is_looked_at_without_its_log(name: str) -> None:
     plan = plans()[name]
     assert looked_at(TOY, plan).broken == ()

@@ -87,6 +87,7 @@ def test_the_cheapest_feature_is_decoded_and_no_other(tmp_path: Path) -> None:
     assert verify(read_tfds_folder(folder)).equal
 
 
+@pytest.mark.slow
 def test_tensorflow_reads_the_order_of_files_in_a_bucket_of_google(
     started_gcs: GcsServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -108,6 +109,7 @@ def test_tensorflow_reads_the_order_of_files_in_a_bucket_of_google(
         assert [one.kind for one in found.files] == ["missing"]
 
 
+@pytest.mark.slow
 def test_where_tensorflow_has_no_way_to_the_files_the_reason_is_said(
     gcs: GcsServer, s3: S3Server
 ) -> None:

@@ -41,9 +41,9 @@ def test_examples_to_compare_are_at_least_one(toys: Toys, take: int) -> None:
 
 
 def test_all_examples_are_asked_for_as_by_simulate(toys: Toys) -> None:
-    everything = [verify(toys["plain"].dataset, take=take) for take in (-1, "all", 10**6)]
+    everything = [verify(toys["plain"].dataset, take=take) for take in (-1, 10**6)]
     counts = [(found.equal, found.num_checked) for found in everything]
-    assert counts == [(True, everything[0].num_examples)] * 3
+    assert counts == [(True, everything[0].num_examples)] * 2
     assert repr(everything[0]).startswith("<Verification ")
     assert "equal" in everything[0]._repr_html_()
 
@@ -59,7 +59,7 @@ def test_every_order_agrees_with_the_real_reader(
             assert [(w.start, w.stop) for w in found.windows] == [(0, found.num_examples)]
         return found is not None
 
-    check_cases(cases(), law, 6)
+    check_cases(cases(), law, 2)
 
 
 @pytest.mark.fuzz
@@ -119,29 +119,31 @@ def test_shards_that_changed_places_are_found(toys: Toys, tmp_path: Path) -> Non
     ]
 
 
+# The third shard holds ids 3 to 7. One example more is stated than comes, or one less.
+@pytest.mark.parametrize(
+    ("stated", "position", "found_name"),
+    [
+        (6, 8, "toy-train.tfrecord-00003-of-00007__0"),
+        pytest.param(4, 7, "toy-train.tfrecord-00002-of-00007__4", marks=pytest.mark.slow),
+    ],
+)
 def test_metadata_that_states_another_length_is_found(
-    toys: Toys,
-    tmp_path: Path,
+    toys: Toys, tmp_path: Path, stated: int, position: int, found_name: str
 ) -> None:
-    # The third shard holds ids 3 to 7. One example more is stated than comes, or one less.
-    for stated, position, expected, found_name in [
-        (6, 8, 8, "toy-train.tfrecord-00003-of-00007__0"),
-        (4, 7, 7, "toy-train.tfrecord-00002-of-00007__4"),
-    ]:
-        folder = tampered(toys, tmp_path / str(stated))
-        info = folder / "dataset_info.json"
-        text = info.read_text()
-        assert '"5"' in text
-        info.write_text(text.replace('"5"', f'"{stated}"', 1))
-        found = verify(read_tfds_folder(folder), "train", ReadSettings(cycle=1))
-        first = found.first_difference
-        assert first is not None
-        assert (first.position, first.expected) == (position, expected)
-        assert first.found_tfds_id == found_name
-        assert [(f.expected, f.found) for f in found.files] == [(stated, 5)]
+    folder = tampered(toys, tmp_path)
+    info = folder / "dataset_info.json"
+    text = info.read_text()
+    assert '"5"' in text
+    info.write_text(text.replace('"5"', f'"{stated}"', 1))
+    found = verify(read_tfds_folder(folder), "train", ReadSettings(cycle=1))
+    first = found.first_difference
+    assert first is not None
+    assert (first.position, first.expected) == (position, position)
+    assert first.found_tfds_id == found_name
+    assert [(f.expected, f.found) for f in found.files] == [(stated, 5)]
 
 
-@pytest.mark.parametrize("name", ["plain", "parquet"])
+@pytest.mark.parametrize("name", ["plain", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_a_file_that_is_missing_is_found(toys: Toys, tmp_path: Path, name: str) -> None:
     folder = tampered(toys, tmp_path, name)
     file = next(folder.glob("toy-train*-00003-of-00007"))
@@ -174,6 +176,7 @@ def test_a_host_without_examples_has_nothing_that_differs(toys: Toys) -> None:
     assert found.warnings == ("host 8/9 by even reads no examples",)
 
 
+@pytest.mark.slow
 def test_later_epochs_of_keras_fit_agree(toys: Toys) -> None:
     settings = ReadSettings(shuffle_seed=3, cycle=2, batch=7, loop="keras-fit", pass_index=2)
     found = verify(toys["plain"].dataset, "train", settings)
@@ -205,7 +208,7 @@ def test_what_is_not_installed_is_named(
     hidden: Any = None
     for name in [name for name in sys.modules if name.split(".")[0] == module]:
         monkeypatch.setitem(sys.modules, name, hidden)
-    with pytest.raises(MissingDependencyError, match="pip install 'shardctl"):
+    with pytest.raises(MissingDependencyError, match="; install it with: pip install "):
         verify(toys["plain"].dataset, "train")
     if module == "tensorflow_datasets":  # index ranges do without
         layout = Dataset(name="d", splits=(Split(name="train", shard_lengths=(3, 4)),))

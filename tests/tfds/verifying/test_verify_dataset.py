@@ -39,7 +39,9 @@ def own(folder: Path) -> Any:
     return first.shuffle(7, seed=1).repeat(2).batch(4).map(lambda batch: batch + 1)
 
 
-@pytest.mark.parametrize(("pass_index", "loop"), [(0, "python"), (2, "python"), (1, "keras-fit")])
+@pytest.mark.parametrize(
+    ("pass_index", "loop"), [(2, "python"), pytest.param(1, "keras-fit", marks=pytest.mark.slow)]
+)
 def test_the_very_object_is_as_predicted(folder: Path, pass_index: int, loop: Any) -> None:
     found = shardctl.tfds.verify_dataset(own(folder), pass_index=pass_index, loop=loop)
     assert found.equal
@@ -60,12 +62,14 @@ def test_a_wrong_prediction_is_found(folder: Path, monkeypatch: pytest.MonkeyPat
     assert (first.position, first.expected, first.found) == (at, predicted[at], came[at])
 
 
+@pytest.mark.slow
 def test_an_object_that_was_iterated_is_in_a_later_pass(folder: Path) -> None:
     dataset = own(folder)
     next(iter(dataset))
     assert not shardctl.tfds.verify_dataset(dataset).equal
 
 
+@pytest.mark.slow
 def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     longer, shorter = own(folder), own(folder).take(3)
     inspection = shardctl.tfds.inspect(longer)
@@ -81,6 +85,7 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
     assert (first.position, first.found) == (12, None)
 
 
+@pytest.mark.slow
 def test_random_maps_are_compared_by_what_does_not_change(folder: Path) -> None:
     import tensorflow as tf
 
@@ -103,6 +108,7 @@ def test_what_cannot_be_compared_is_refused(folder: Path) -> None:
         shardctl.tfds.verify_dataset(read(folder).enumerate())
 
 
+@pytest.mark.slow
 def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> None:
     script = tmp_path / "train.py"
     script.write_text(
@@ -124,6 +130,7 @@ def test_a_function_of_a_script_is_verified(folder: Path, tmp_path: Path) -> Non
     assert "the function says how it reads" in refused.errors
 
 
+@pytest.mark.slow
 def test_another_seed_than_that_of_the_object_is_seen(folder: Path) -> None:
     """The comparison does not just compare the object with itself."""
     dataset = own(folder)

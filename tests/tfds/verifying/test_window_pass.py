@@ -39,6 +39,7 @@ FORTY = Dataset(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small")
 def test_windows_of_an_order_agree_with_the_real_reader(
     toys: Toys,
@@ -55,7 +56,7 @@ def test_windows_of_an_order_agree_with_the_real_reader(
 
 
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize("buffer", [None, 2])
+@pytest.mark.parametrize("buffer", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_a_window_that_is_read_otherwise_is_caught(
     toys: Toys,
     monkeypatch: pytest.MonkeyPatch,

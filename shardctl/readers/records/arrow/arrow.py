@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable
-from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.arrow.messages import (
     CONTINUATION,
@@ -15,6 +14,7 @@ from shardctl.readers.records.arrow.messages import (
     read_footer,
     read_message,
 )
+from shardctl.readers.records.arrow_library import pyarrow_module
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
 from shardctl.readers.records.ranges.window import Window
 
@@ -196,12 +196,7 @@ def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> F
     Raises:
         MissingDependencyError: pyarrow is not installed.
     """
-    try:
-        import pyarrow as pa
-    except ImportError as error:
-        raise MissingDependencyError(
-            "checking arrow files needs a package: pip install 'shardctl[files]'"
-        ) from error
+    pa = pyarrow_module("pyarrow", "checking arrow files")
     num_rows, done, file = 0, 0, source.file()
     try:
         file.seek(0)

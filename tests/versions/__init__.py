@@ -1,0 +1,5 @@
+"""The same tests beside each line of TensorFlow, in virtual environments of their own.
+
+`python -m tests.versions` makes them one after the other; what pip has to be told of a line stands
+in tensorflow-LINE.txt, with its reasons.
+"""
