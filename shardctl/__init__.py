@@ -149,7 +149,7 @@ if TYPE_CHECKING:
     eval = evaluate
     list = list_datasets
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Cause",

@@ -13,6 +13,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from typing import TypeVar
 
+import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
@@ -115,6 +116,11 @@ def check_cases(
     (seed(seed_of_test())(law) if fuzz else law)()
     add_cases(num_done)
     return num_done
+
+
+def few_or_many(few: int, many: int) -> pytest.MarkDecorator:
+    """Let a test have a few cases, `num_cases`, and many where slow tests are run."""
+    return pytest.mark.parametrize("num_cases", [few, pytest.param(many, marks=pytest.mark.slow)])
 
 
 def random_of_a_fuzz_run() -> random.Random:

@@ -120,11 +120,8 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it.
-
-    What a conftest.py has to say about folders beside its own is registered.
-    """
-    config.pluginmanager.register(_FewDoctests())
+    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it."""
+    config.pluginmanager.register(_FewDoctests())  # which concerns folders beside this one, too
     fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
     if fuzz and not os.environ.get("SHARDCTL_SEED"):
         os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
@@ -146,7 +143,9 @@ class _FewDoctests:
     """Collects no doctests from files without an example, which are seven of eight."""
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_collect_file(self, file_path: Path) -> Iterator[None]:
+    def pytest_collect_file(
+        self, file_path: Path
+    ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
         found = yield
         if file_path.suffix == ".py" and b">>> " not in file_path.read_bytes():
             found = [one for one in found if not isinstance(one, DoctestModule)]

@@ -1,16 +1,18 @@
-"""Scripts as processes that need not load TensorFlow and JAX, which takes seconds.
+"""Scripts as processes that need not load TensorFlow and JAX, or the command line.
 
 A process that has imported them, and started nothing of them, forks one for each script. What the
 script sees is what `python script.py` gives it: its arguments, folder and environment, `__main__`,
-the end of the interpreter with all that is registered for it.
+the end of the interpreter with all that is registered for it. It does not see what Python itself
+reads as it starts, such as PYTHONIOENCODING.
 """
 
 from __future__ import annotations
 
+import ast
 import atexit
 import contextlib
 import functools
-import json
+import gc
 import os
 import select
 import shutil
@@ -26,7 +28,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-_LOADED = ("tensorflow", "tensorflow_datasets", "jax", "flax.nnx", "shardctl.tfds")
+_TENSORFLOW = ("tensorflow", "tensorflow_datasets", "jax", "flax.nnx", "shardctl.tfds")
+# What commands import as they need it; of a package with `.*`, all that is below.
+_COMMAND_LINE = (
+    *(
+        f"shardctl.{part}.*"
+        for part in ("core", "files", "readers", "planning", "rendering", "cli")
+    ),
+    *("csv", "json", "numpy", "rich.console", "rich.markdown", "rich.progress", "rich.table"),
+    *("typer.main", "yaml"),
+)
 # What libraries read as they are imported; each script has an environment of its own besides.
 _ENVIRONMENT = {"JAX_PLATFORMS": "cpu", "OMP_NUM_THREADS": "1"}
 _NUMBER = struct.Struct("!i")
@@ -77,10 +88,11 @@ class ForkedScript:
 class ForkingPython:
     """The process that scripts are forked from; those that run end with it, and it with this one.
 
+    loaded: the modules that it has imported.
     address: the socket at which it is asked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, loaded: Sequence[str] = _TENSORFLOW) -> None:
         self._folder = tempfile.mkdtemp()
         self.address = os.path.join(self._folder, "asked")
         listener = socket.socket(socket.AF_UNIX)
@@ -88,7 +100,7 @@ class ForkingPython:
         listener.listen()
         paths = os.pathsep.join(path for path in sys.path if path)
         self._process = subprocess.Popen(
-            [sys.executable, __file__, "serve", str(listener.fileno())],
+            [sys.executable, __file__, str(listener.fileno()), *loaded],
             stdin=subprocess.PIPE,  # never written to: its end is that of this process
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -104,18 +116,19 @@ class ForkingPython:
         *,
         stdout: int,
         stderr: int,
+        stdin: int | None = None,
         folder: Path | None = None,
         environment: Mapping[str, str] | None = None,
     ) -> ForkedScript:
-        """Start a script, or `-m` and a module, with its arguments.
+        """Start a script, or `-m` and a module, or `-c` and a program, with its arguments.
 
-        stdout and stderr are numbers of open files.
+        stdin, stdout and stderr are numbers of open files.
         """
         with open(os.devnull) as nothing:
             return asked(
                 self.address,
                 [str(part) for part in command],
-                files=[nothing.fileno(), stdout, stderr],
+                files=[nothing.fileno() if stdin is None else stdin, stdout, stderr],
                 folder=str(folder or Path.cwd()),
                 environment=dict(os.environ if environment is None else environment),
             )
@@ -126,6 +139,7 @@ class ForkingPython:
         folder: Path,
         *,
         seconds: float = 300,
+        stdin: int | None = None,
         environments: Sequence[Mapping[str, str]] = (),
         **environment: str,
     ) -> list[Ran]:
@@ -142,6 +156,7 @@ class ForkingPython:
                     command,
                     stdout=out.fileno(),
                     stderr=errors.fileno(),
+                    stdin=stdin,
                     folder=folder,
                     environment={**os.environ, **environment, **own},
                 )
@@ -176,6 +191,14 @@ def forking_python() -> ForkingPython:
     return started
 
 
+@functools.cache
+def forking_commands() -> ForkingPython:
+    """Return the one that has the command line loaded, and no TensorFlow."""
+    started = ForkingPython(_COMMAND_LINE)
+    atexit.register(started.close)
+    return started
+
+
 def asked(
     address: str,
     command: Sequence[str],
@@ -186,7 +209,7 @@ def asked(
 ) -> ForkedScript:
     """Ask for a script: its stdin, stdout and stderr are the files."""
     job = {"command": list(command), "folder": folder, "environment": environment}
-    data = json.dumps(job).encode()
+    data = repr(job).encode()
     asking = socket.socket(socket.AF_UNIX)
     asking.connect(address)
     socket.send_fds(asking, [_NUMBER.pack(len(data))], files)
@@ -212,7 +235,9 @@ def _serve(listener: socket.socket) -> list[str]:
         if listener in ready:
             asking, _ = listener.accept()
             length, files, _, _ = socket.recv_fds(asking, _NUMBER.size, 3)
-            job = json.loads(asking.recv(_NUMBER.unpack(length)[0], socket.MSG_WAITALL))
+            job = ast.literal_eval(
+                asking.recv(_NUMBER.unpack(length)[0], socket.MSG_WAITALL).decode()
+            )
             process = os.fork()
             if not process:
                 for one in (listener, asking, *running.values()):
@@ -248,6 +273,9 @@ def _become(job: Any, files: Sequence[int]) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    streams: list[Any] = [sys.stdout, sys.stderr]
+    for stream in streams:
+        stream.reconfigure(line_buffering=stream.isatty() or stream is sys.stderr)
     sys.modules["numpy"].random.seed()  # each script draws numbers of its own
     if "JAX_LOG_COMPILES" in os.environ:  # which JAX reads as it is imported
         sys.modules["jax"].config.update("jax_log_compiles", True)
@@ -255,27 +283,37 @@ def _become(job: Any, files: Sequence[int]) -> None:
 
 if __name__ == "__main__":
     import importlib
+    import pkgutil
     import runpy
 
-    if sys.argv[1] != "serve":  # ADDRESS SCRIPT ARGUMENT..: `python` of a shell
-        ended = asked(
-            sys.argv[1],
-            sys.argv[2:],
-            files=[0, 1, 2],
-            folder=os.getcwd(),
-            environment=dict(os.environ),
-        ).wait()
-        sys.exit(ended if ended >= 0 else 128 - ended)
     sys.path.pop(0)  # whose folders have names of libraries
-    for name in _LOADED:
-        with contextlib.suppress(ImportError):  # a script that needs it says so
-            importlib.import_module(name)
-    wanted = _serve(socket.socket(fileno=int(sys.argv[2])))
+    for name in sys.argv[2:]:
+        try:
+            package = importlib.import_module(name.removesuffix(".*"))
+        except ImportError:
+            continue  # a script that needs it says so
+        if name.endswith(".*"):
+            for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+                importlib.import_module(module.name)
+    gc.freeze()  # else the first collection of each script copies all that is loaded
+    wanted = _serve(socket.socket(fileno=int(sys.argv[1])))
     importlib.invalidate_caches()
-    if wanted[0] == "-m":
-        sys.argv[:] = wanted[1:]
+    if wanted[0] in ("-c", "-m"):
         sys.path.insert(0, os.getcwd())
-        runpy.run_module(wanted[1], run_name="__main__", alter_sys=True)
+        try:
+            if wanted[0] == "-c":
+                sys.argv[:] = ["-c", *wanted[2:]]
+                exec(wanted[1], {"__name__": "__main__"})
+            else:
+                sys.argv[:] = wanted[1:]
+                runpy.run_module(wanted[1], run_name="__main__", alter_sys=True)
+        except SystemExit as ended:
+            if "tensorflow" in sys.modules or not isinstance(ended.code, int):
+                raise
+            atexit._run_exitfuncs()
+            for stream in (sys.stdout, sys.stderr):
+                stream.flush()
+            os._exit(ended.code)  # not to take apart what is loaded saves half of the time
     else:
         sys.argv[:] = wanted
         sys.path.insert(0, os.path.dirname(os.path.abspath(wanted[0])))

@@ -8,8 +8,8 @@ A document is run in a folder of its own, from top to end:
   stderr; a line `...` stands for any number of lines, and `/data` for the folder
 - `$ echo $?` says the exit code of the command before; it has to be there where that is not 0
 - other commands than shardctl, pipes and redirections are run by bash; of a Python program only
-  stdout is shown, since TensorFlow logs on stderr what depends on the machine; it is forked from a
-  process that has TensorFlow loaded
+  stdout is shown, since TensorFlow logs on stderr what depends on the machine; both are forked from
+  processes that have shardctl, or TensorFlow, loaded
 - a `python` block with `>>>` is run as a doctest, after those before it
 
 After a change that is meant, `python -m tests.sessions --update shardctl/guide/resume.md` writes
@@ -38,8 +38,9 @@ from unittest import mock
 
 from shardctl.cli.main import main
 from shardctl.guide.guides import FOLDER, guide_questions
-from tests import forked_scripts
+from tests.children import asking, write_program
 from tests.files.stores.servers import gcs_server
+from tests.forked_scripts import forking_commands, forking_python
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
 
@@ -121,15 +122,10 @@ def alone_in(folder: Path) -> Iterator[None]:
         ours.pop(name, None)
     programs = folder.parent / f"{folder.name}-bin"
     programs.mkdir(exist_ok=True)
-    real = f'exec "{sys.executable}"'
-    asking = f'[ "$FORKING_PYTHON" ] && {real} -ISs "{forked_scripts.__file__}" "$FORKING_PYTHON"'
-    for name, text in {
-        "shardctl": f'{real} -m shardctl "$@"',
-        "python": f'case "$1" in *.py|-m) {asking} "$@" ;; esac\n{real} "$@"',
-    }.items():
-        program = programs / name
-        program.write_text(f"#!/bin/sh\n{text}\n")
-        program.chmod(0o755)
+    write_program(programs / "shardctl", f'{asking("$FORKING_COMMANDS")} -m shardctl "$@"')
+    loaded = f'[ "$FORKING_PYTHON" ] && {asking("$FORKING_PYTHON")} "$@"'
+    real = f'exec "{sys.executable}" "$@"'
+    write_program(programs / "python", f'case "$1" in *.py|-m) {loaded} ;; esac\n{real}')
     ours |= {
         "HOME": str(folder),
         "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
@@ -153,7 +149,9 @@ def answered(command: str, last_code: int) -> tuple[str, int]:
     if _NEEDS_BASH.search(re.sub(r"'[^']*'", "", command)) or not command.startswith("shardctl"):
         environment = dict(os.environ)
         if _LOADING.match(command):
-            environment["FORKING_PYTHON"] = forked_scripts.forking_python().address
+            environment["FORKING_PYTHON"] = forking_python().address
+        if "shardctl " in command:
+            environment["FORKING_COMMANDS"] = forking_commands().address
         ran = subprocess.run(
             ["bash", "-c", command], capture_output=True, check=False, env=environment
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import inspect
 import pickle
@@ -17,11 +18,6 @@ import pytest
 import shardctl
 from shardctl.cli.main import COMMANDS
 from shardctl.files.plan.writer import plan_yaml
-
-
-@pytest.mark.parametrize("name", shardctl.__all__)
-def test_every_public_name_is_there_and_documented(name: str) -> None:
-    assert getattr(shardctl, name).__doc__
 
 
 def test_names_are_listed_once_and_in_order() -> None:
@@ -40,6 +36,20 @@ def test_the_bridge_is_there_without_an_import_of_its_own() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_type_checkers_are_told_of_every_name() -> None:
+    tree = ast.parse(Path(shardctl.__file__).read_text("utf-8"))
+    (told,) = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    imports = (node for node in (*tree.body, *told.body) if isinstance(node, ast.ImportFrom))
+    names = {alias.asname or alias.name for node in imports for alias in node.names}
+    names |= {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
+    assert names >= {*shardctl.__all__, "tfds"}
+
+
+@pytest.mark.slow
 def test_type_checkers_know_every_name_and_no_other(tmp_path: Path) -> None:
     api = pytest.importorskip("mypy.api")
     script = tmp_path / "script.py"

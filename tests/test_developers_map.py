@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from itertools import takewhile
 from pathlib import Path
@@ -17,6 +16,7 @@ _MAP = (_PACKAGE / "README.md").read_text("utf-8")
 _PATH = re.compile(r"[\w.]+(?:/[\w.]+)*(?:/|\.(?:py|md|json|txt|toml|yaml))")
 # Files of users, which are not in the repository.
 _OF_USERS = {"shardctl.yaml"}
+_BESIDE = {"README.md", "CHANGELOG.md", "pyproject.toml"}
 _CHANGES = (
     "A lint rule",
     "A setting of an order",
@@ -74,7 +74,7 @@ def quoted_paths() -> set[str]:
 
 def place_of(path: str) -> Path:
     """Return where a path of the map leads: tests and pages beside the package, else into it."""
-    beside = path.startswith("tests/") or path in {"README.md", "CHANGELOG.md", "pyproject.toml"}
+    beside = path.startswith(("tests/", "completions/", ".")) or path in _BESIDE
     return (_REPOSITORY if beside else _PACKAGE) / path
 
 
@@ -84,15 +84,14 @@ def exists(path: str) -> bool:
     return place.is_dir() if path.endswith("/") else place.is_file()
 
 
+_DEFINED = re.compile(r"^(?:(?:class|def) )?(\w+)(?=[(:\[]| = )", re.MULTILINE)
+
+
 def defined_names() -> set[str]:
     """Return the classes, functions and type aliases at the top of each module of the package."""
     names = set()
     for file in _PACKAGE.rglob("*.py"):
-        for node in ast.parse(file.read_text("utf-8")).body:
-            if isinstance(node, ast.ClassDef | ast.FunctionDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Assign):
-                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+        names |= set(_DEFINED.findall(file.read_text("utf-8")))
     return names
 
 

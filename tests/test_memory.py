@@ -30,9 +30,9 @@ main()
 @pytest.mark.parametrize(
     ("command", "num_shards"),
     [
-        ("simulate --skip 500000000 --shuffle-seed 3", MILLION),
+        pytest.param("simulate --skip 500000000 --shuffle-seed 3", MILLION, marks=pytest.mark.slow),
         ("resume --consumed 1000 --shuffle-seed 3", MANY),
-        ("locate --id 500000000 --shuffle-seed 3", MILLION),
+        pytest.param("locate --id 500000000 --shuffle-seed 3", MILLION, marks=pytest.mark.slow),
         ("plan", MANY),
     ],
 )

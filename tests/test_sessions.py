@@ -13,6 +13,7 @@ from rich.markdown import Markdown
 from shardctl.cli.main import COMMANDS
 from tests.sessions import (
     DOCUMENTS,
+    REPOSITORY,
     Block,
     Exchange,
     blocks,
@@ -46,8 +47,18 @@ $ echo $?
 """
 
 
+# Documents whose programs train, or whose files Beam counts: seconds each.
+_LONG = ("keras-evaluation.md", "keras.md", "petabyte.md", "pipeline.md", "training.md")
+
+
 @pytest.mark.tensorflow
-@each_document
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(path, marks=pytest.mark.slow if path.name in _LONG else (), id=path.name)
+        for path in DOCUMENTS
+    ],
+)
 def test_every_command_answers_as_shown(document: Path, tmp_path: Path) -> None:
     folder = tmp_path / "here"
     folder.mkdir()
@@ -116,6 +127,12 @@ def is_used(block: Block, commands: list[str], document: Path) -> bool:
         return "runs-on" in block.text
     if block.file == "shardctl.yaml":
         return bool(commands)
+    if block.file == ".pre-commit-config.yaml":
+        hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text("utf-8"))
+        named = [
+            hook["id"] for repo in yaml.safe_load(block.text)["repos"] for hook in repo["hooks"]
+        ]
+        return {*named} == {hook["id"] for hook in hooks}
     top = block.file.partition("/")[0]  # a file in a folder, which is what commands name
     other_files = (one.text for one in blocks(document) if one.file not in (None, block.file))
     return any(top in text for text in (*commands, *other_files))

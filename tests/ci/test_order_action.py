@@ -148,6 +148,7 @@ def test_another_order_fails_with_annotations_and_a_summary(project: Path, progr
     assert "    orders/a b.yaml and today first differ" in ran.summary
 
 
+@pytest.mark.slow
 def test_what_lint_finds_fails_without_a_changed_order(project: Path, programs: Path) -> None:
     (project / "shardctl.yaml").write_text("dataset: toy.yaml\n")
     ran = run_step("Compare and lint", project, programs, snapshots="")
@@ -157,6 +158,7 @@ def test_what_lint_finds_fails_without_a_changed_order(project: Path, programs: 
     assert run_step("Compare and lint", project, programs, snapshots="", lint="false").code == 0
 
 
+@pytest.mark.slow
 def test_a_snapshot_that_is_missing_is_trouble(project: Path, programs: Path) -> None:
     read_with(project, cycle=3)
     before = (project / "order.yaml").read_bytes()
@@ -168,6 +170,7 @@ def test_a_snapshot_that_is_missing_is_trouble(project: Path, programs: Path) ->
     assert (project / "order.yaml").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_it_works_in_another_folder(project: Path, programs: Path) -> None:
     ran = run_step(
         "Compare and lint", project.parent, programs, working_directory="project", lint=""

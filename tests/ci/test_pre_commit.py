@@ -15,10 +15,13 @@ import pytest
 _REPOSITORY = Path(__file__).parents[2]
 _SETTINGS = "shuffle_seed: 1, buffer: 40, buffer_seed: 2, block: 4"
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec("pre_commit") is None or shutil.which("git") is None,
-    reason="pre-commit is not installed",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        importlib.util.find_spec("pre_commit") is None or shutil.which("git") is None,
+        reason="pre-commit is not installed",
+    ),
+]
 
 
 @pytest.fixture

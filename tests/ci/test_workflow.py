@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from shardctl.core.tensorflow_lines import LINES
+
 _REPOSITORY = Path(__file__).parents[2]
 _GITHUB = _REPOSITORY / ".github"
 _FILES = {
@@ -57,3 +59,9 @@ def test_it_runs_every_python_that_is_claimed() -> None:
     named = "Programming Language :: Python :: "
     claimed = [one.removeprefix(named) for one in project["classifiers"] if one.startswith(named)]
     assert _WORKFLOW["jobs"]["check"]["strategy"]["matrix"]["python"] == claimed
+
+
+def test_it_tries_lines_of_tensorflow_that_are_known() -> None:
+    matrix = _WORKFLOW["jobs"]["tensorflow"]["strategy"]["matrix"]
+    known = [line.name for line in LINES]
+    assert matrix["line"] == [known[0], known[-2]]  # all other jobs have the last

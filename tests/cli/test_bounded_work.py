@@ -15,7 +15,7 @@ import pytest
 
 from shardctl.files.stream import open_stream
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
-from tests.children import run_on_a_terminal, start
+from tests.children import run_command, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
 
 _REPOSITORY = Path(__file__).parents[2]
@@ -171,7 +171,9 @@ def seconds_to_end(words: str, folder: Path, delay: float) -> float:
     return needed
 
 
-@pytest.mark.parametrize("words", _LONG)
+@pytest.mark.parametrize(
+    "words", [*_LONG[:3], *(pytest.param(words, marks=pytest.mark.slow) for words in _LONG[3:])]
+)
 def test_long_work_ends_soon_after_an_interrupt(words: str, huge: str, tmp_path: Path) -> None:
     delay = random.Random(words).uniform(0.5, 1.0)
     assert seconds_to_end(words.replace("HUGE", huge), tmp_path, delay) < 10 * _LONGEST
@@ -191,8 +193,8 @@ def test_an_interrupt_at_any_moment_ends_long_work_soon(huge: str, tmp_path: Pat
 
 
 def test_long_work_of_any_command_shows_how_far_it_is() -> None:
-    words = "hosts -d imagenet2012 --hosts 1-2500 -f csv"
-    _, error = run_on_a_terminal(*words.split(), columns=80)
+    words = "hosts -d imagenet2012 --hosts 1-200 -f csv"
+    _, error = run_on_a_terminal(*words.split(), columns=80, patience=0)
     assert "hosts and files" in error
     assert "%" in error
 
@@ -232,11 +234,6 @@ def test_a_log_may_come_through_a_pipe(shardctl: Shardctl, tmp_path: Path) -> No
     writer.start()
     assert shardctl(*words, fifo).stdout == expected
     writer.join()
-    done = subprocess.run(
-        [sys.executable, "-m", "shardctl", *words, "-"],
-        input=log,
-        capture_output=True,
-        check=True,
-        cwd=_REPOSITORY,
-    )
-    assert done.stdout.decode() == expected
+    with open(tmp_path / "log") as stdin:
+        done = run_command(*words, "-", folder=tmp_path, stdin=stdin.fileno())
+    assert done.out == expected

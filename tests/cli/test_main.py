@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,9 @@ import pytest
 import shardctl as package
 from shardctl.cli.commands import plan as plan_command
 from shardctl.cli.main import COMMANDS, main
-from tests.children import start
+from tests.children import run_command, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_commands
 
 _REPOSITORY = Path(__file__).parents[2]
 
@@ -26,7 +26,7 @@ def process(
     *arguments: str | bytes, shell: str | None = None, **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
     """Run the program by itself; `shell` may redirect "$@"."""
-    command = [sys.executable, "-m", "shardctl", *arguments]
+    command: list[str | bytes] = [sys.executable, "-m", "shardctl", *arguments]
     if shell is not None:
         command = ["bash", "-c", shell, "bash", *command]
     environment = {**os.environ, "PYTHONPATH": str(_REPOSITORY), **options.pop("env", {})}
@@ -172,9 +172,20 @@ def test_a_reader_that_leaves_is_not_an_error(tmp_path: Path) -> None:
     assert (ran.stdout, ran.stderr) == (b"{\n0\n", b"")
 
 
+@pytest.fixture(scope="module")
+def pinned(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a snapshot."""
+    folder = tmp_path_factory.mktemp("pinned")
+    run_command("snapshot", "train", "-d", "imagenet2012", "-o", "pinned.yaml", folder=folder)
+    return folder
+
+
 @pytest.mark.parametrize(
     ("command", "code"),
     [
+        ("-h", 0),
+        ("plan -h", 0),
+        ("list", 0),
         ("diff pinned.yaml --cycle 8", 1),
         ("diff pinned.yaml --cycle 8 -f json", 1),
         ("diff pinned.yaml", 0),
@@ -183,20 +194,26 @@ def test_a_reader_that_leaves_is_not_an_error(tmp_path: Path) -> None:
         ("hosts test --hosts 3 -d mnist --check --host-by files", 1),
     ],
 )
-def test_a_check_keeps_its_code_when_its_reader_left(
-    command: str, code: int, tmp_path: Path
+def test_a_command_keeps_its_code_when_its_reader_left(
+    command: str, code: int, pinned: Path
 ) -> None:
-    process("snapshot", "train", "-d", "imagenet2012", "-o", "pinned.yaml", cwd=tmp_path)
     words = command.split()
-    assert process(*words, cwd=tmp_path).returncode == code
-    ran = process(*words, shell='{ sleep 1; "$@"; echo code $? >&2; } | true', cwd=tmp_path)
-    assert ran.stdout == b""
-    assert ran.stderr.splitlines()[-1] == b"code %d" % code
+    expected = run_command(*words, folder=pinned)
+    assert expected.code == code
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with open(pinned / "said", "wb+") as said:
+        running = forking_commands().start(
+            ["-m", "shardctl", *words], stdout=write_end, stderr=said.fileno(), folder=pinned
+        )
+        os.close(write_end)
+        assert running.wait(60) == code
+    assert (pinned / "said").read_text() == expected.errors
 
 
-@pytest.mark.parametrize("command", ["-h", "plan -h", "list"])
-def test_a_reader_that_left_before_is_not_an_error(command: str, tmp_path: Path) -> None:
-    ran = process(*command.split(), shell='{ sleep 1; "$@"; echo $? >&2; } | true', cwd=tmp_path)
+def test_a_reader_that_left_before_is_not_an_error(tmp_path: Path) -> None:
+    """What Python says of a closed pipe where it ends, it says in a process of its own."""
+    ran = process("list", shell='{ sleep 1; "$@"; echo $? >&2; } | true', cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == (b"", b"0\n")
 
 
@@ -225,10 +242,10 @@ def test_without_stderr_the_answer_is_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "environment",
     [
-        {"PYTHONIOENCODING": "ascii"},
-        {"PYTHONIOENCODING": "ascii:strict"},
+        pytest.param({"PYTHONIOENCODING": "ascii"}, marks=pytest.mark.slow),
+        pytest.param({"PYTHONIOENCODING": "ascii:strict"}, marks=pytest.mark.slow),
         {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
-        {"PYTHONUTF8": "1"},
+        pytest.param({"PYTHONUTF8": "1"}, marks=pytest.mark.slow),
     ],
 )
 def test_any_encoding_and_any_bytes_do(environment: dict[str, str], tmp_path: Path) -> None:
@@ -241,7 +258,9 @@ def test_any_encoding_and_any_bytes_do(environment: dict[str, str], tmp_path: Pa
     assert "427,055–427,056".encode() in ran.stdout
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.02, 0.06, 0.12, 0.3, 1.0])
+@pytest.mark.parametrize(
+    "delay", [0.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.02, 0.06, 0.12, 0.3)), 0.5]
+)
 def test_an_interrupt_ends_with_130_in_silence(delay: float, tmp_path: Path) -> None:
     """Whenever it comes once main runs: while modules load, or in the midst of the work."""
     program = (
@@ -438,47 +457,12 @@ def test_an_error_that_an_interrupt_causes_is_an_interrupt(
     assert (ended.value.code, capsys.readouterr().err) == (130, "")
 
 
-Terminal = Callable[..., str]
+def terminal(*arguments: str, **options: Any) -> str:
+    """Return what a command writes to a terminal, which has 80 columns."""
+    return run_on_a_terminal(*arguments, **{"columns": 80, **options})[0]
 
 
-@pytest.fixture
-def terminal(tmp_path: Path) -> Terminal:
-    """A function that runs the program on a terminal and returns all that is seen there."""
-
-    def run(*arguments: str, columns: int = 80, **environment: str) -> str:
-        import pty
-
-        controller, follower = pty.openpty()
-        try:
-            process(
-                *arguments,
-                cwd=tmp_path,
-                env={"TERM": "xterm", "COLUMNS": str(columns), **environment},
-                capture_output=False,
-                stdin=follower,
-                stdout=follower,
-                stderr=follower,
-            )
-            os.set_blocking(controller, False)
-            seen = b""
-            while piece := _read(controller):
-                seen += piece
-        finally:
-            os.close(controller)
-            os.close(follower)
-        return seen.decode().replace("\r\n", "\n")
-
-    return run
-
-
-def _read(controller: int) -> bytes:
-    try:
-        return os.read(controller, 1 << 16)
-    except BlockingIOError:
-        return b""
-
-
-def test_a_narrow_terminal_loses_nothing_but_the_middle_of_names(terminal: Terminal) -> None:
+def test_a_narrow_terminal_loses_nothing_but_the_middle_of_names() -> None:
     wide = terminal("plan", "train[:1]", "-d", "imagenet2012", NO_COLOR="1", columns=200)
     assert "imagenet2012-train.tfrecord-00000-of-01024" in wide
     assert "\x1b" not in wide
@@ -490,7 +474,7 @@ def test_a_narrow_terminal_loses_nothing_but_the_middle_of_names(terminal: Termi
             assert word in seen.replace("\n", "")
 
 
-def test_a_terminal_gets_colour_that_no_color_refuses(terminal: Terminal) -> None:
+def test_a_terminal_gets_colour_that_no_color_refuses() -> None:
     assert "\x1b[1m" in terminal("plan", "train[:1]", "-d", "mnist")
     assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", NO_COLOR="1")
     assert "\x1b" not in terminal("plan", "train[:1]", "-d", "mnist", TERM="dumb")

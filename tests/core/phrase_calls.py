@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,8 +12,14 @@ import shardctl
 PACKAGE = Path(shardctl.__file__).parent
 
 
-def calls_of_phrase() -> Iterator[tuple[str, ast.Call]]:
+@functools.cache
+def calls_of_phrase() -> list[tuple[str, ast.Call]]:
+    return list(_calls())
+
+
+def _calls() -> Iterator[tuple[str, ast.Call]]:
     for path in sorted(PACKAGE.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        source = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(source)) if "phrase" in source else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "phrase":
                 yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node

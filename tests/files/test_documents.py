@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Block, Document, Words, to_csv, to_json, to_yaml
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 
 TRICKY = [
     *[
@@ -110,12 +110,13 @@ def same(one: object, other: object) -> bool:
 # --------------------------------------------------------------------------- JSON
 
 
-def test_any_document_reads_back_from_json() -> None:
+@few_or_many(40, 200)
+def test_any_document_reads_back_from_json(num_cases: int) -> None:
     def check(document: dict[str, Any]) -> None:
         assert same(json.loads(json_text(document)), document)
         assert same(json.loads(json_text(document)), json.loads(json.dumps(document)))
 
-    check_cases(nested_documents, check, 200)
+    check_cases(nested_documents, check, num_cases)
 
 
 def test_json_is_indented_with_a_record_on_a_line() -> None:
@@ -156,7 +157,8 @@ def test_a_document_without_nested_values_is_one_line_of_json() -> None:
 # --------------------------------------------------------------------------- YAML
 
 
-def test_any_document_reads_back_from_yaml() -> None:
+@few_or_many(40, 300)
+def test_any_document_reads_back_from_yaml(num_cases: int) -> None:
     loaders = [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)]
 
     def check(document: dict[str, Any]) -> None:
@@ -164,7 +166,7 @@ def test_any_document_reads_back_from_yaml() -> None:
         for loader in loaders:
             assert same(yaml.load(text, Loader=loader), document), text
 
-    check_cases(nested_documents, check, 300)
+    check_cases(nested_documents, check, num_cases)
 
 
 @pytest.mark.parametrize("text", TRICKY)
@@ -244,11 +246,12 @@ def test_words_are_lines_of_92_characters_in_yaml_and_a_list_in_json() -> None:
 
 
 @pytest.mark.parametrize("write", [json_text, yaml_text])
-def test_no_control_character_is_written(write: Any) -> None:
+@few_or_many(25, 120)
+def test_no_control_character_is_written(write: Any, num_cases: int) -> None:
     def check(document: dict[str, Any]) -> None:
         assert write(document).replace("\n", "").isprintable()
 
-    check_cases(nested_documents, check, 120)
+    check_cases(nested_documents, check, num_cases)
 
 
 @pytest.mark.parametrize("write", [json_text, yaml_text])
@@ -267,7 +270,8 @@ def read_csv(text: str) -> list[list[str]]:
     return [[re.sub("(^|;)'(?='* *[=+@＝＋＠－-])", r"\1", cell) for cell in row] for row in rows]
 
 
-def test_any_printable_rows_read_back_from_csv() -> None:
+@few_or_many(60, 240)
+def test_any_printable_rows_read_back_from_csv(num_cases: int) -> None:
     acting = st.sampled_from(["=", "+", "-", "@", "'", ";", " ", ":", '"', ",", "＝", "1"])
     printed = st.characters().filter(str.isprintable) | acting
     cell = st.integers().map(str) | st.text(printed, max_size=9)
@@ -277,10 +281,11 @@ def test_any_printable_rows_read_back_from_csv() -> None:
         assert read_csv(written) == [["a", "b"], *rows]
 
     rows = st.lists(st.lists(cell, min_size=2, max_size=2), max_size=6)
-    check_cases(rows, check, 240)
+    check_cases(rows, check, num_cases)
 
 
-def test_no_cell_of_csv_acts() -> None:
+@few_or_many(80, 240)
+def test_no_cell_of_csv_acts(num_cases: int) -> None:
     pieces = ("::error::", "##vso[", "##[", "\x1b[", "\r", "\n", "\t", "=", "-", " ")
     acting = st.sampled_from(pieces)
     text = st.lists(st.characters() | acting, max_size=5).map("".join)
@@ -296,7 +301,7 @@ def test_no_cell_of_csv_acts() -> None:
                 assert not re.match(r"\s*[=+@-](?![0-9.]*$)", cell)
 
     rows = st.lists(st.lists(text, min_size=1, max_size=3), max_size=3)
-    check_cases(rows, check, 240)
+    check_cases(rows, check, num_cases)
 
 
 @pytest.mark.parametrize(
@@ -366,7 +371,7 @@ def test_a_million_records_take_no_memory(write: Callable[[Document], Iterator[s
     chunks = write({"rows": OnDemand(10**12, lambda index: {"index": index})})
     tracemalloc.start()
     try:
-        for _ in range(20_000):
+        for _ in range(10_000):
             next(chunks)
         assert tracemalloc.get_traced_memory()[1] < 1_000_000
     finally:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
 from shardctl.files.json_text import parse_json, read_json
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, few_or_many
 from tests.strategies import damaged, error_line
 
 VALID = b'{"name": "mnist", "splits": [{"name": "train", "shardLengths": ["60000", 1]}]}'
@@ -69,7 +69,8 @@ def test_any_bytes_give_a_value_or_one_line_of_error() -> None:
     check_cases(strategy, check_bytes, FUZZ, fuzz=True)
 
 
-def test_json_values_read_as_pythons_json_reads_them() -> None:
+@few_or_many(30, 80)
+def test_json_values_read_as_pythons_json_reads_them(num_cases: int) -> None:
     values = st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
@@ -83,7 +84,7 @@ def test_json_values_read_as_pythons_json_reads_them() -> None:
             return
         assert parse_json(text, source="x") == json.loads(text)
 
-    check_cases(values, check, 80)
+    check_cases(values, check, num_cases)
 
 
 class TestFiles:

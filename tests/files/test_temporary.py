@@ -208,3 +208,12 @@ def test_names_in_the_way_that_are_no_files_are_passed_over(tmp_path: Path) -> N
     assert (tmp_path / "out").read_text() == "x"
     assert (tmp_path / "elsewhere").read_text() == "kept"
     assert all(os.path.lexists(name) for name in names[:3])
+
+
+def test_of_names_that_are_all_taken_by_pipes_one_makes_way(tmp_path: Path) -> None:
+    names = list(map(Path, temporary_names(str(tmp_path / "out"))))
+    for name in names:
+        os.mkfifo(name)
+    put(tmp_path / "out", "x")
+    assert (tmp_path / "out").read_text() == "x"
+    assert sum(map(os.path.lexists, names)) == len(names) - 1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.yaml_text import parse_yaml
-from tests.cases import FUZZ, check_cases
+from tests.cases import FUZZ, check_cases, few_or_many
 from tests.strategies import damaged, error_line
 
 VALID = b"""\
@@ -125,7 +125,8 @@ def test_values_are_those_of_yaml_1_1_and_dates_stay_text(data: bytes, value: ob
     assert parse_yaml(data, source="x") == value
 
 
-def test_dumped_values_read_back() -> None:
+@few_or_many(40, 120)
+def test_dumped_values_read_back(num_cases: int) -> None:
     scalars = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
     values = st.recursive(
         scalars,
@@ -141,7 +142,7 @@ def test_dumped_values_read_back() -> None:
         """YAML has no lone surrogates."""
         return not any("\ud800" <= char <= "\udfff" for char in repr(value))
 
-    check_cases(values.filter(storable), check, 120)
+    check_cases(values.filter(storable), check, num_cases)
 
 
 def check_against_pyyaml(data: bytes) -> None:

@@ -162,7 +162,7 @@ def test_what_takes_too_long_is_interrupted(
     failures_of: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in (verdict, worker):
-        monkeypatch.setattr(module, "SECONDS", 1)
+        monkeypatch.setattr(module, "SECONDS", 0.2)
 
     def main(arguments: Sequence[str]) -> None:
         try:
@@ -171,4 +171,4 @@ def test_what_takes_too_long_is_interrupted(
         except KeyboardInterrupt:
             sys.exit(130)
 
-    assert failures_of(main) == ["more than 1 s of processor time"] * 2
+    assert failures_of(main) == ["more than 0.2 s of processor time"] * 2

@@ -111,7 +111,7 @@ def _serve(ask: int, told: int, sources: Sources, folder: Path) -> None:
         kind, name = json.loads(line)
         _limit_memory(kind, before)
         case = made_case(kind, name, sources)
-        end = int(_processor_time()) + 2 * (SECONDS + STOPPING) * len(case.commands)
+        end = int(_processor_time() + 2 * (SECONDS + STOPPING) * len(case.commands))
         resource.setrlimit(resource.RLIMIT_CPU, (end, resource.RLIM_INFINITY))
         found = [
             (list(outcome.arguments), fault)

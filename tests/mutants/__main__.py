@@ -96,10 +96,10 @@ def _asked(wanted: Sequence[Mutant], reached: Reached, most: float) -> Iterator[
         room = f"tests/{'/'.join(mutant.path.parts[1:-1])}/"
         own = f"{room}test_{mutant.path.name}::"
         names = reached.tests_of(file, None if mutant.at_import else mutant.lines, own)
-        if mutant.at_import:  # what the module makes is used elsewhere, too
-            names = list(dict.fromkeys([*names, *reached.tests_in(room)]))
+        # Some reach it in processes that they start; what a module makes is used elsewhere, too.
+        names += reached.tests_in(room if mutant.at_import else own)
         tests: dict[str, float] = {}
-        for name in names:
+        for name in dict.fromkeys(names):
             if sum(tests.values()) + reached.seconds[name] <= most:
                 tests[name] = reached.seconds[name]
         yield Asked(mutant=mutant, tests=tests)

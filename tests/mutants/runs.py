@@ -21,7 +21,13 @@ from pathlib import Path
 import pytest
 
 from tests.mutants.mutations import Mutant
-from tests.mutants.planted import Functions, NotLoadedFirstError, live_functions, plant
+from tests.mutants.planted import (
+    Functions,
+    NotLoadedFirstError,
+    come_first,
+    live_functions,
+    plant,
+)
 from tests.mutants.reached import same_cases
 
 _MEMORY = 12 << 30  # bytes of addresses: a mutant may ask for any number, TensorFlow takes a few
@@ -152,6 +158,7 @@ class _Trials:
 
     def pytest_collection(self) -> None:
         same_cases()
+        come_first()
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         if session.testsfailed:  # as modules of tests cannot be imported

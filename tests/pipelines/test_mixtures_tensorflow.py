@@ -134,7 +134,7 @@ def check_lookups(iteration: Iteration, count: int, found: Sequence[int]) -> Non
 
 
 def test_mixtures_of_any_depth(tf: Any) -> None:
-    check_cases(cases, check, 12)
+    check_cases(cases, check, 6)
 
 
 @pytest.mark.fuzz

@@ -50,7 +50,7 @@ def is_said_and_read_back(drawn: RandomPipeline) -> None:
 
 
 def test_stages_are_said_and_read_back() -> None:
-    check_cases(pipelines(any_source, ANYTHING), is_said_and_read_back, 80)
+    check_cases(pipelines(any_source, ANYTHING), is_said_and_read_back, 40)
 
 
 @pytest.mark.fuzz

@@ -63,7 +63,7 @@ def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step() -> None:
                 assert asked(order, ("tfds-id", match.tfds_id)).matches == same
 
     settings = read_settings(num_examples=9, hosts=("even", "examples"))
-    check_cases(settings, law, 60)
+    check_cases(settings, law, 25)
 
 
 def test_answers_are_in_the_order_asked_with_a_match_for_each_epoch() -> None:

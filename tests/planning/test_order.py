@@ -116,6 +116,7 @@ def test_all_is_no_open_order_where_one_order_is_possible(dataset: Dataset, spec
     assert planned.order.num_examples == planned.resolved.num_examples
 
 
+@pytest.mark.slow  # two processes with TFDS
 @pytest.mark.tensorflow
 def test_tfds_reads_all_of_several_folders_in_another_order_in_each_run(tmp_path: Path) -> None:
     first = build_dataset(tmp_path / "a", splits={"train": [3], "test": [2]})

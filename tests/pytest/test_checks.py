@@ -303,6 +303,7 @@ shardctl.tfds.inspect = inspect
 """
 
 
+@pytest.mark.slow
 def test_processes_of_xdist_write_and_report_together(project: pytest.Pytester) -> None:
     pytest.importorskip("xdist")
     tests = PARAMETERS.replace("train[:50]", "train[2:]").replace("dataset(7, spec)", "spec")

@@ -20,7 +20,7 @@ from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.files_on_disk import check_files, with_disk_bytes
 from shardctl.readers.reference import read_dataset
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 
@@ -52,7 +52,8 @@ def problems(folder: Path) -> list[tuple[str, str | None, str]]:
     return [(problem.kind, problem.split, problem.filename) for problem in found.problems]
 
 
-def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(tmp_path: Path) -> None:
+@few_or_many(20, 60)
+def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(tmp_path: Path, num_cases: int) -> None:
     roots = itertools.count()
 
     def check(recipe: Recipe) -> None:
@@ -65,7 +66,7 @@ def test_a_dataset_tfds_wrote_has_no_problems_and_its_sizes(tmp_path: Path) -> N
             sizes = tuple(os.path.getsize(path) for path in paths)
             assert (split.shard_bytes or ()) == sizes
 
-    check_cases(recipes(WRITABLE_FORMATS), check, 60)
+    check_cases(recipes(WRITABLE_FORMATS), check, num_cases)
 
 
 def test_a_missing_shard_is_named(toy: Path) -> None:

@@ -19,7 +19,7 @@ from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_tit
 from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.rendering.layout import layout_document
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.strategies import datasets
 
 
@@ -46,13 +46,14 @@ def part(folder: str | None, name: str, *lengths: int, version: str = "1.0.0") -
     return Dataset(name=name, version=version, splits=(split,), data_dir=folder)
 
 
-def test_any_dataset_comes_back(tmp_path: Path) -> None:
+@few_or_many(25, 60)
+def test_any_dataset_comes_back(tmp_path: Path, num_cases: int) -> None:
     def check(dataset: Dataset) -> None:
         found = read_back(dataset, tmp_path)
         assert found.identity == dataset.identity
         assert [replace(split, shard_bytes=None) for split in dataset.splits] == [*found.splits]
 
-    check_cases(datasets(), check, 60)
+    check_cases(datasets(), check, num_cases)
 
 
 def test_every_dataset_of_the_catalog_comes_back(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
 from shardctl.readers.project_file import PROJECT_KEYS, Project, find_project, project_files
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.strategies import damaged, documents, error_line
 
 TEXT = b"dataset: mnist\ndata_dir: data\nread: {cycle: 4}\nlint: {ignore: [SC001]}\n"
@@ -117,7 +117,8 @@ def test_a_folder_of_that_name_is_refused(tmp_path: Path) -> None:
         find_project(tmp_path)
 
 
-def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path) -> None:
+@few_or_many(80, 400)
+def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path, num_cases: int) -> None:
     import yaml
 
     def check(data: bytes) -> None:
@@ -125,7 +126,7 @@ def test_nonsense_gives_settings_or_one_line_of_error(tmp_path: Path) -> None:
         error_line(lambda: find_project(tmp_path))
 
     values = documents(PROJECT_KEYS).map(lambda value: yaml.safe_dump(hex_free(value)).encode())
-    check_cases(values | damaged(TEXT) | st.binary(), check, 400)
+    check_cases(values | damaged(TEXT) | st.binary(), check, num_cases)
 
 
 def hex_free(value: object) -> object:

@@ -140,7 +140,7 @@ def several_check(tmp_path: Path) -> Any:
 
 def test_several_folders_read_as_tfds_reads_them(tmp_path: Path) -> None:
     """Against builder_from_directories, whose order of splits is random."""
-    check_cases(several_parts, several_check(tmp_path), 40)
+    check_cases(several_parts, several_check(tmp_path), 15)
 
 
 @pytest.mark.fuzz

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.rendering.help_page import Entry, HelpPage, Panel, Paper, help_text
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 
 _ANSI = re.compile("\x1b\\[[0-9;]*m")
 
@@ -145,9 +145,10 @@ def one_page(rng: random.Random) -> None:
         assert re.sub(r"[\s,.:#\\]", "", whole) in letters
 
 
-def test_random_pages() -> None:
+@few_or_many(60, 300)
+def test_random_pages(num_cases: int) -> None:
     cases = st.randoms(use_true_random=False)
-    assert check_cases(cases, one_page, 300) >= 300
+    assert check_cases(cases, one_page, num_cases) >= num_cases
 
 
 @pytest.mark.parametrize("width", range(24, 100, 4))

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
@@ -16,6 +15,7 @@ from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.layout import layout
 from shardctl.rendering.layout import CSV_HEADER, layout_document, layout_rows, layout_table
 from shardctl.rendering.text.tables import PLAIN, Screen
+from tests.cases import check_cases, few_or_many
 from tests.strategies import datasets
 
 
@@ -176,8 +176,13 @@ def test_the_document_has_the_fields_that_programs_rely_on() -> None:
     ]
 
 
-@given(datasets())
-def test_json_yaml_and_csv_say_the_same(dataset: Dataset) -> None:
+@few_or_many(25, 100)
+def test_json_yaml_and_csv_say_the_same(num_cases: int) -> None:
+    check_cases(datasets(), check_formats, num_cases)
+
+
+def check_formats(dataset: Dataset) -> None:
+    """Check that the layout of a dataset reads back alike from every format."""
     shown = layout(dataset)
     document = layout_document(shown)
     assert json.loads("".join(to_json(document))) == document

@@ -89,11 +89,7 @@ def interpreter(python: str) -> str | None:
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
     found = sorted(pyenv.glob(f"{python}.*/bin/python{python}"), reverse=True)
     for path in (shutil.which(f"python{python}"), *map(str, found)):
-        # One of pyenv's may be there in name only.
-        if (
-            path
-            and not subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode
-        ):
+        if path and _runs(path):
             return path
     return None
 

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from tests.cases import add_cases
+from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import build_dataset
 
@@ -260,12 +261,8 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     repository, programs = tmp_path / "repository", tmp_path / "bin"
     repository.mkdir()
     programs.mkdir()
-    for name, line in {
-        "pip": "exit 0",
-        "shardctl": f'exec "{sys.executable}" -m shardctl "$@"',
-    }.items():
-        (programs / name).write_text(f"#!/bin/sh\n{line}\n")
-        (programs / name).chmod(0o755)
+    write_program(programs / "pip", "exit 0")
+    write_shardctl(programs / "shardctl")
     environment = {
         **os.environ,
         "PATH": f"{programs}:{os.environ['PATH']}",

@@ -103,7 +103,13 @@ def test_a_terminal_gets_the_options_as_the_command_shows_them() -> None:
 
 
 @needs_groff
-@pytest.mark.parametrize("name", [*COMMANDS, *SUBJECTS])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("simulate", "resume", "verify", "orders"),
+        *(pytest.param(name, marks=pytest.mark.slow) for name in (*COMMANDS, *SUBJECTS)),
+    ],
+)
 def test_every_page_is_a_man_page(name: str, shardctl: Shardctl) -> None:
     ran = shardctl("help", "-f", "man", name)
     assert (ran.exit_code, ran.stderr) == (0, "")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -126,11 +124,10 @@ def test_an_empty_spec_is_a_warning(shardctl: Shardctl) -> None:
     assert [s["read_amplification"] for s in document["strategies"]] == [None] * 3
 
 
-def test_ten_thousand_hosts_share_a_hundred_thousand_shards(tmp_path: Path) -> None:
-    layout = tmp_path / "big.yaml"
+def test_ten_thousand_hosts_share_a_hundred_thousand_shards(shardctl: Shardctl) -> None:
+    layout = Path("big.yaml")
     layout.write_text("splits: {train: {num_examples: 1000000123, num_shards: 100000}}")
-    command = [sys.executable, "-m", "shardctl", "hosts", "--hosts", "10000", "-d", str(layout)]
-    ran = subprocess.run([*command, "--batch", "64", "-f", "json"], capture_output=True, check=True)
+    ran = shardctl("hosts", "--hosts", 10_000, "-d", layout, "--batch", 64, "-f", "json")
     strategies = json.loads(ran.stdout)["strategies"]
     assert [len(strategy["hosts"]) for strategy in strategies] == [10_000] * 3
     assert sum(host["num_examples"] for host in strategies[0]["hosts"]) == 1_000_000_123
@@ -148,8 +145,7 @@ def test_a_pipe_gets_bars_where_they_are_asked_for(shardctl: Shardctl) -> None:
     assert max(map(display_width, picture.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("columns", [40, 80, 120])
-@pytest.mark.parametrize("counts", ["12", "8,60"])
+@pytest.mark.parametrize(("columns", "counts"), [(40, "12"), (80, "12"), (120, "12"), (40, "8,60")])
 def test_a_terminal_gets_bars_that_fit(columns: int, counts: str) -> None:
     words = ("hosts", "--hosts", counts, "--batch", "256", "-d", "imagenet2012")
     shown, _ = run_on_a_terminal(*words, columns=columns)

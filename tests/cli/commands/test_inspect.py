@@ -88,6 +88,19 @@ def test_the_table_names_stages_and_lines(shardctl: Shardctl, script: str) -> No
     }
 
 
+def test_a_tensorflow_that_nobody_has_compared_is_warned_of(
+    shardctl: Shardctl, script: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "__version__", "2.99.0")
+    monkeypatch.setattr("shardctl.tfds.imports._seen", set())
+    ran = shardctl("inspect", f"{script}:make")
+    assert ran.exit_code == 0
+    assert ran.stderr.count("warning: TensorFlow 2.99.0 is newer than any whose orders were ") == 1
+    assert ran.stderr.splitlines()[-1].startswith("warning: ")  # behind what the script printed
+
+
 @pytest.mark.parametrize("split", ["train", "test", "train[2:9]"])
 def test_other_commands_read_the_same_without_tensorflow(
     shardctl: Shardctl, script: str, split: str

@@ -222,8 +222,9 @@ def test_the_line_makes_the_same_report_in_another_folder(
         assert shlex.split(repeated["again"]) == shlex.split(made["again"])
 
 
+@pytest.mark.parametrize("num_cases", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
-    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    num_cases: int, shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
     other.mkdir()
@@ -280,7 +281,7 @@ def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
         st.sampled_from(["toy.yaml", "mnist"]),
         st.sampled_from([[], ["--hosts", "3"], ["--eval", "train[:7]"], ["--devices", "3"]]),
     )
-    check_cases(cases, check, 40)
+    check_cases(cases, check, num_cases)
 
 
 def test_hostile_names_do_nothing(shardctl: Shardctl) -> None:

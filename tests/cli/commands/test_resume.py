@@ -273,6 +273,7 @@ def test_a_plan_is_checked_against_its_dataset(shardctl: Shardctl, toy: Path) ->
     )
 
 
+@pytest.mark.tensorflow
 def test_a_plan_of_another_version_is_taken_knowingly(shardctl: Shardctl, toy: Path) -> None:
     shardctl("resume", "--consumed", 3, "-d", toy, "-o", "plan.yaml")
     toy.write_text(LAYOUT.replace("1.0.0", "2.0.0"))

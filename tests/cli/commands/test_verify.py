@@ -19,6 +19,7 @@ import yaml
 
 from tests.children import first_line, run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -170,41 +171,57 @@ def test_what_cannot_be_verified_is_one_line(
     assert error in ran.stderr
 
 
-def run(*arguments: str, hidden: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, with modules that cannot be imported."""
-    program = (
-        f"import sys; sys.modules.update(dict.fromkeys({hidden.split()!r}));"
-        "from shardctl.cli.main import main; main()"
-    )
+@pytest.mark.slow
+def test_the_noise_of_tensorflow_stays_out(built: Path) -> None:
     outside = {k: v for k, v in os.environ.items() if not k.startswith(("TF_", "CUDA_"))}
-    return subprocess.run(
-        [sys.executable, "-c", program, *arguments],
+    ran = subprocess.run(
+        [sys.executable, "-m", "shardctl", "verify", "-d", str(built), "-f", "json"],
         capture_output=True,
         text=True,
-        env={**outside, **environment},
+        env=outside,
         check=False,
         timeout=120,
     )
-
-
-def test_the_noise_of_tensorflow_stays_out(built: Path) -> None:
-    ran = run("verify", "-d", str(built), "-f", "json")
     assert (ran.returncode, ran.stderr) == (0, "")
     assert json.loads(ran.stdout)["equal"] is True
     assert ran.stdout.startswith("{\n")
 
 
 @pytest.mark.parametrize("module", ["tensorflow", "tensorflow_datasets"])
-def test_what_is_missing_is_named_with_the_way_to_install_it(built: Path, module: str) -> None:
-    ran = run("verify", "-d", str(built), hidden=module)
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr.startswith("error: ")
+def test_what_is_missing_is_named_with_the_way_to_install_it(
+    built: Path, module: str, tmp_path: Path
+) -> None:
+    program = (
+        f"import sys; sys.modules[{module!r}] = None; from shardctl.cli.main import main; main()"
+    )
+    (ran,) = forking_python().run([["-c", program, "verify", "-d", built]], tmp_path)
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.errors.startswith("error: ")
+    assert ran.errors.count("\n") == 1
+    assert "; install it with: pip install " in ran.errors
+
+
+def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(
+    shardctl: Shardctl, built: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import tensorflow as tf
+
+    monkeypatch.setattr(tf, "__version__", "2.99.0")
+    monkeypatch.setattr("shardctl.tfds.imports._seen", set())
+    without = shardctl("simulate", "-d", built)  # it does not read with TensorFlow
+    assert (without.exit_code, without.stderr) == (0, "")
+    ran = shardctl("verify", "-d", built)
+    assert ran.exit_code == 0
+    assert ran.stderr.startswith("warning: TensorFlow 2.99.0 is newer than any whose orders were ")
     assert ran.stderr.count("\n") == 1
-    assert "; install it with: pip install " in ran.stderr
+    assert "read by TFDS" in ran.stdout
+    assert shardctl("verify", "-d", built).stderr == ""
 
 
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("delay", [0, 3])  # while TensorFlow loads, and while it reads
+@pytest.mark.parametrize(  # while TensorFlow loads, and while it reads
+    "delay", [0, pytest.param(3, marks=pytest.mark.slow)]
+)
 def test_an_interrupt_ends_it(delay: float) -> None:
     with start(
         [*(sys.executable, "-m", "shardctl", "verify"), *["--epochs", "99", "--take", "-1"]],
@@ -222,8 +239,11 @@ def test_an_interrupt_ends_it(delay: float) -> None:
     )
 
 
+@pytest.mark.tensorflow
 def test_a_terminal_shows_how_far_it_is(built: Path) -> None:
-    out, error = run_on_a_terminal("verify", "-d", "imagenet2012", "--take", "400000", loaded=True)
+    out, error = run_on_a_terminal(
+        *("verify", "-d", "imagenet2012", "--take", "2000"), loaded=True, patience=0
+    )
     assert "examples" in error
     assert "%" in error
     assert "\x1b[1mtrain of imagenet2012" in out

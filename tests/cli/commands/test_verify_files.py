@@ -154,7 +154,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_an_interrupt_ends_it_within_a_second(slow: Path) -> None:
     command = [sys.executable, "-m", "shardctl", "verify", "--files", "-d", str(slow / "l.json")]
     with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        time.sleep(2.5)  # the modules are loaded by then
+        time.sleep(1)  # on a machine with nothing else to do, the modules are loaded by then
         asked = time.monotonic()
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=60)
@@ -163,12 +163,12 @@ def test_an_interrupt_ends_it_within_a_second(slow: Path) -> None:
     assert took < 1
 
 
-def test_a_terminal_shows_how_far_it_is(slow: Path, tmp_path: Path) -> None:
-    for shard in range(4):  # more than a second's work, which gets a bar
-        file = tmp_path / f"l-train.tfrecord-{shard:05d}-of-00004"
-        os.link(slow / "l-train.tfrecord-00000-of-00040", file)
+def test_a_terminal_shows_how_far_it_is(tmp_path: Path) -> None:
+    (tmp_path / "l-train.tfrecord-00000-of-00001").write_bytes(framed(b"a") * 100_000)
     layout = tmp_path / "l.json"
-    layout.write_text((slow / "l.json").read_text().replace("40", "4"))
-    out, error = run_on_a_terminal("verify", "--files", "-d", str(layout), columns=200)
+    split = {"num_examples": 100_000, "num_shards": 1}
+    layout.write_text(json.dumps({"name": "l", "data_dir": ".", "splits": {"train": split}}))
+    words = ("verify", "--files", "-d", str(layout))
+    out, error = run_on_a_terminal(*words, columns=200, patience=0)
     assert "every file holds what the metadata says" in out
     assert "bytes" in error

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.children import write_shardctl
 from tests.cli.completion.terminal import terminal
 
 _SCRIPT = Path(__file__).parents[3] / "completions" / "shardctl.bash"
@@ -31,8 +32,7 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         (folder / name).write_text(_LAYOUT)
     program = folder / "programs" / "shardctl"
     program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(program)
     environment = {
         **os.environ,
         "PATH": f"{program.parent}:{os.environ['PATH']}",

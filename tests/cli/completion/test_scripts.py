@@ -7,12 +7,12 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from shardctl.cli.completion.scripts import SHELLS, completion_script
+from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
 
 _REPOSITORY = Path(__file__).parents[3]
@@ -74,8 +74,7 @@ def test_bash_puts_the_answer_where_its_word_begins(
     line: str, words: list[str], text: str, reply: str, tmp_path: Path
 ) -> None:
     program = tmp_path / "shardctl"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(program)
     script = _REPOSITORY / "completions" / "shardctl.bash"
     ran = subprocess.run(
         ["bash", "--norc", "-c", _BASH_QUESTION, "bash", script, line, text, *words],
@@ -114,8 +113,7 @@ def test_a_split_that_would_act_is_not_in_what_a_shell_puts_in_the_line(
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
     program = tmp_path / "shardctl"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m shardctl "$@"\n')
-    program.chmod(0o755)
+    write_shardctl(program)
     names = ("--help", "-d", "$(touch acted)", "`touch acted`", ";touch acted", "=ls", "train")
     splits = {
         name: {"shard_lengths": [1], "filepath_template": f"{index}-{{SHARD_INDEX}}"}

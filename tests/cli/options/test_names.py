@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from shardctl.cli.main import COMMANDS
 from shardctl.cli.options.names import long_names, main_name, other_names
 from shardctl.core.settings.table import SETTINGS
 from shardctl.errors import UsageError
+from tests.children import write_shardctl
 from tests.cli.conftest import Shardctl
 
 
@@ -205,10 +205,10 @@ def test_lint_takes_the_cpus_of_this_machine_under_any_name(shardctl: Shardctl) 
 
 
 def test_in_a_shell(tmp_path: Path) -> None:
-    """Other names, and - for stdin, where a shell runs the real program."""
+    """Other names, and - for stdin, where a shell runs the program."""
     script = """
         set -euo pipefail
-        run() { "$PYTHON" -m shardctl "$@"; }
+        run() { shardctl "$@"; }
         run simulate --interleave_cycle_length 4 --batch_size=8 -d mnist --take 2 -f ids
         run snapshot --shuffle_seed 3 -d mnist | run diff - | head -1
         run simulate -d mnist --take 5 -f tfds-ids | run resume --seen - -d mnist -f csv | tail -1
@@ -218,15 +218,13 @@ def test_in_a_shell(tmp_path: Path) -> None:
         echo 5_0 | run locate --id - --data_dir . -d mnist -f csv | tail -1
         run plan -d mnist -f csv | tail -1
     """
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    write_shardctl(programs / "shardctl")
     ran = subprocess.run(
         ["bash", "-c", script],
         cwd=tmp_path,
-        env={
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "PYTHON": sys.executable,
-            "PYTHONPATH": str(Path(__file__).parents[3]),
-        },
+        env={"PATH": f"{programs}:/usr/bin:/bin", "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,

@@ -53,8 +53,16 @@ def test_index_and_verify_say_the_same_with_beam(
         (("index", ".", "--runner", "spark"), "no runner 'spark'; choose from local, beam"),
         (("index", ".", "--", "--direct_num_workers=2"), "need --runner beam before it"),
         (("index", ".", "--jobs", "2", "--runner", "beam"), "is said after --"),
-        (("index", "--runner", "beam", "--", "--direct_num_workers=2"), "no PATH"),
-        (("index", ".", "--runner", "beam", "--", "--no_such"), "knows no option '--no_such'"),
+        pytest.param(
+            ("index", "--runner", "beam", "--", "--direct_num_workers=2"),
+            "no PATH",
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(  # Beam, which takes seconds to load, reads them
+            ("index", ".", "--runner", "beam", "--", "--no_such"),
+            "knows no option '--no_such'",
+            marks=pytest.mark.slow,
+        ),
         (("verify", "-d", "mnist", "--runner", "beam"), "--runner without --files"),
     ],
 )
@@ -67,6 +75,7 @@ def test_what_does_not_go_together_is_one_line(
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_beam_says_nothing_on_stderr(folder: Path) -> None:
     words = ["index", str(folder), "--runner", "beam", "--no-cache", "-f", "csv"]
     done = subprocess.run(

@@ -245,8 +245,8 @@ def test_random_templates_name_what_tfds_names() -> None:
         st.sampled_from(["toy", "x%dy", "a{b}"]),
         st.sampled_from(["train", "a-b", "{SPLIT}"]),
     )
-    check_cases(cases, check, 1000)
-    assert num_named > 300
+    check_cases(cases, check, 300)
+    assert num_named > 180
 
 
 def test_a_part_of_the_names_is_that_slice_of_them() -> None:
@@ -347,7 +347,7 @@ def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
 
 def test_indices_of_names_are_those_of_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_files, "_PIECE", 3)
-    for seed in counted(range(200)):
+    for seed in counted(range(60)):
         draw = random.Random(seed)
         pattern = draw.choice(("d-\0", "a/d-\0-of-00012.x", "\0", "é-\0", "a\0b/c", "d-\0-\0"))
         files = ShardFiles(pattern=pattern, num_shards=draw.choice((1, 12, 100_001)))

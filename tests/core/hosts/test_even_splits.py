@@ -70,7 +70,7 @@ def test_hosts_partition_what_one_reader_reads() -> None:
         assert max(sizes) - min(sizes) <= (0 if drop_remainder else 1)
 
     cases = st.tuples(st.integers(0, 9), st.integers(0, 50), st.integers(1, 60), st.booleans())
-    check_cases(cases, check, 500)
+    check_cases(cases, check, 150)
 
 
 def test_hosts_of_a_sum_read_together_what_one_reader_reads() -> None:

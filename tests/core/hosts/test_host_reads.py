@@ -67,7 +67,7 @@ def _check_by_hand(case: HostCase) -> None:
 
 
 def test_figures_are_those_of_examples_listed_by_hand() -> None:
-    check_cases(host_cases(), _check_by_hand, 240)
+    check_cases(host_cases(), _check_by_hand, 80)
 
 
 @pytest.mark.fuzz

@@ -81,6 +81,17 @@ def test_a_far_position_of_shards_that_are_alike_costs_a_window() -> None:
     assert sum(map(len, made)) < 100_000
 
 
+def test_long_files_are_no_work() -> None:
+    long = EndlessInterleave(
+        np.array([5_000_000, 1]),
+        lambda repetitions: np.tile([0, 1], len(repetitions)),
+        cycle_length=2,
+        block_length=2,
+    )
+    window = long.window(10**7)  # two repetitions behind the start
+    assert window.start <= 10**7 < window.stop
+
+
 def test_work_of_more_than_a_day_and_lists_beyond_memory_are_refused() -> None:
     uneven = EndlessInterleave(
         np.array([5, 1]),

@@ -33,7 +33,7 @@ def test_reads_the_example_of_the_tensorflow_documentation() -> None:
     assert "".join(str(shard + 1) for shard in shards) == expected
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(cases())
 def test_positions_are_those_of_the_machine_played_by_hand(case: Case) -> None:
     order = interleave(case)
@@ -121,15 +121,15 @@ def test_more_examples_than_63_bits_count_are_refused() -> None:
         Interleave([2**62, 2**62], cycle_length=2, block_length=1)
 
 
-def test_a_million_shards_are_located_as_their_slices_are_read() -> None:
+def test_many_shards_are_located_as_their_slices_are_read() -> None:
     # Two ways of the code against each other, at a size the slow oracle cannot play.
-    lengths = np.random.default_rng(0).integers(0, 60, 1_000_000)
+    lengths = np.random.default_rng(0).integers(0, 60, 200_000)
     first_ids = np.cumsum(lengths) - lengths
     order = Interleave(lengths, cycle_length=16, block_length=16)
     total = order.num_examples
-    for start in (0, total // 3, total - 300_000):
-        shards, offsets = order.locate(np.arange(start, start + 300_000))
-        ids = order.read(start, start + 300_000, first_ids)
+    for start in (0, total // 3, total - 60_000):
+        shards, offsets = order.locate(np.arange(start, start + 60_000))
+        ids = order.read(start, start + 60_000, first_ids)
         np.testing.assert_array_equal(ids, first_ids[shards] + offsets)
     whole = np.concatenate(list(order.chunks(0, total, first_ids)))
     assert np.bincount(whole, minlength=total).max() == 1
@@ -183,7 +183,7 @@ def check_against_tensorflow(tf: Any, num_cases: int, random: Random) -> None:
 
 
 def test_the_order_is_that_of_tensorflow(tf: Any) -> None:
-    check_against_tensorflow(tf, 100, Random(1))
+    check_against_tensorflow(tf, 40, Random(1))
 
 
 @pytest.mark.fuzz

@@ -11,6 +11,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.interleave.runs import runs_in
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
@@ -50,6 +51,14 @@ def test_rows_of_a_generator_are_assumed_where_nobody_says_of_what_a_stream_is()
     for known in ({"arrow": True}, {"arrow": False}, {"streaming": None}, {"shuffle_seed": None}):
         assert made("train", **{**streamed, **known}).assumptions == ()
     assert made("train", loader="torch", shuffle_seed=1).assumptions == ()
+
+
+def test_the_newest_version_that_is_proven_is_taken_where_none_is_named() -> None:
+    ranges = made("train", loader="torch").ranges
+    proven = LOADERS["torch"].proven
+    assert LoaderOrder(DATA, ranges, as_settings({"loader": "torch"})).version == proven[-1]
+    older = as_settings({"loader": "torch", "loader_version": proven[0]})
+    assert LoaderOrder(DATA, ranges, older).version == proven[0]
 
 
 @pytest.mark.parametrize("loader", LOADERS)

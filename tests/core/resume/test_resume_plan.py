@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.resume.resume_plan import settings_as_planned
+from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
@@ -31,6 +31,29 @@ def test_instructions_are_those_of_one_reader_or_of_all_new_hosts() -> None:
     assert among.file_instructions == ()
     # Ids 0 to 5 lie in files 0 and 1, ids 6 to 10 in files 1 and 2.
     assert among.num_instructions == 4
+
+
+def test_a_repr_says_what_goes_on_with_the_plan() -> None:
+    listed = resume(TOY, "train", ReadSettings(cycle=1), consumed=4)
+    assert repr(listed) == (
+        "<ResumePlan toy train: exact, 4 consumed, 7 left of epoch 0, 2 file instructions>"
+    )
+    stages = {"stages": "skip(2) | take(7)", "shuffle_seed": 3, "pass_index": 1}
+    assert repr(resume(TOY, "train", stages, consumed=3)) == (
+        "<ResumePlan toy train: exact, 3 consumed, 4 left of epoch 0, continued by shardctl.tfds>"
+    )
+    among = resume_on_hosts(TOY, "train", hosts=1, to_hosts=2, consumed=[0])
+    assert repr(among) == (
+        "<ResumePlan toy train: exactly-once, 0 consumed, 11 left of epoch 0, "
+        "4 file instructions, for 2 hosts>"
+    )
+    assert repr(among.hosts[1]) == "<HostShare host 1 of 2: 5 examples, 2 file instructions>"
+    listing = PlanListing(
+        kind="plan",
+        dataset=TOY.identity,
+        plans=(ListedPlan(title="train", reads=listed.instructions),),
+    )
+    assert repr(listing) == "<PlanListing toy plan: 1 plan>"
 
 
 @pytest.mark.parametrize(

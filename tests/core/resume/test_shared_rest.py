@@ -127,7 +127,7 @@ def ids_of(reads: Reads) -> list[int]:
 
 
 def test_a_share_goes_on_anywhere_in_it() -> None:
-    check_cases(cases(), check, 120)
+    check_cases(cases(), check, 50)
 
 
 def test_a_share_of_nothing_has_no_buffer() -> None:

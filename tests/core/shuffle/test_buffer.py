@@ -77,7 +77,7 @@ def test_orders_are_tensorflows_for_any_length_and_buffer() -> None:
         return len(batch)
 
     batches = st.lists(st.tuples(replays(), st.floats(0, 1)), min_size=4, max_size=10)
-    check_cases(batches, agree, 15)
+    check_cases(batches, agree, 6)
 
 
 @pytest.mark.fuzz
@@ -153,6 +153,16 @@ def test_chunks_joined_are_the_whole(
     chunks = list(replay.chunks(start, stop, chunk_size=chunk_size))
     assert all(chunk.dtype == np.int64 and 0 < len(chunk) <= chunk_size for chunk in chunks)
     assert [p for chunk in chunks for p in chunk] == _whole(replay)[start:stop]
+
+
+def test_the_few_that_are_followed_come_in_chunks_too() -> None:
+    replay = ShuffleReplay(
+        num_elements=20_000, buffer_size=150, seeds=shuffle_kernel_seeds(5, None)
+    )
+    assert replay.follows(19_000, 19_010)
+    chunks = [chunk.tolist() for chunk in replay.chunks(19_000, 19_010, chunk_size=4)]
+    expected = _whole(replay)[19_000:19_010]
+    assert chunks == [expected[:4], expected[4:8], expected[8:]]
 
 
 @given(st.integers(0, 500), st.integers(0, 500), kernels)

@@ -55,18 +55,18 @@ def test_many_random_shuffles_are_followed_both_ways() -> None:
         _follow_a_random_shuffle(seed)
 
 
-@pytest.mark.parametrize("buffer", [1, 3, 10_000, 90_000, 300_000])
-@pytest.mark.parametrize("count", [1, 40, 3_000])
+@pytest.mark.parametrize("buffer", [1, 3, 4_000, 36_000, 120_000])
+@pytest.mark.parametrize("count", [1, 40, 1_200])
 def test_what_is_followed_is_tensorflows(
     buffer: int, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = tf_order(100_000, buffer, 11)
+    expected = tf_order(40_000, buffer, 11)
     replay = ShuffleReplay(
-        num_elements=100_000, buffer_size=buffer, seeds=shuffle_kernel_seeds(11, None)
+        num_elements=40_000, buffer_size=buffer, seeds=shuffle_kernel_seeds(11, None)
     )
     draw = random.Random(count)
-    start = draw.randrange(100_000 - count)
-    spread = [draw.randrange(100_000) for _ in range(count)]
+    start = draw.randrange(40_000 - count)
+    spread = [draw.randrange(40_000) for _ in range(count)]
     for always in (True, False):
         monkeypatch.setattr(
             ShuffleReplay, "_follows", lambda _, first, *__, way=always: np.full(len(first), way)

@@ -136,7 +136,7 @@ def test_what_is_written_is_read_back_from_json_and_yaml() -> None:
         if json.dumps(document).isprintable():
             assert _read(yaml.safe_dump(document, sort_keys=False)) == pipeline
 
-    check_cases(pipelines, check, 60)
+    check_cases(pipelines, check, 30)
 
 
 @pytest.mark.fuzz
@@ -194,7 +194,7 @@ _ANYTHING = st.recursive(
 
 
 def test_any_document_is_read_or_refused_in_a_line() -> None:
-    check_cases(_ANYTHING, _is_read_or_refused, 120)
+    check_cases(_ANYTHING, _is_read_or_refused, 60)
 
 
 def _is_read_or_refused(document: object) -> None:

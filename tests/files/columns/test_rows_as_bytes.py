@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shardctl.core.columns import Numbers
 from shardctl.core.text import utf8
 from shardctl.files.columns.rows_as_bytes import Choice, Padded, Part, rows_as_bytes
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.columns import some_column
 
 
@@ -52,12 +52,13 @@ def _rows(draw: st.DrawFn) -> tuple[int, list[Part]]:
     return count, draw(st.lists(st.one_of(plain, padded), max_size=6))
 
 
-def test_rows_are_those_joined_one_by_one() -> None:
+@few_or_many(25, 100)
+def test_rows_are_those_joined_one_by_one(num_cases: int) -> None:
     def check(case: tuple[int, list[Part]]) -> None:
         count, parts = case
         assert rows_as_bytes(parts, count) == _slowly(parts, count)
 
-    check_cases(_rows(), check, 100)
+    check_cases(_rows(), check, num_cases)
 
 
 def test_short_and_long_entries_together() -> None:

@@ -34,11 +34,11 @@ def _in_every_format(case: tuple[int, list[Cell]]) -> None:
 
 
 def test_any_texts() -> None:
-    check_cases(some_cells(), _in_every_format, 100)
+    check_cases(some_cells(), _in_every_format, 20)
 
 
 def test_texts_that_are_written_as_columns() -> None:
-    check_cases(some_cells(plain=True), _in_every_format, 100)
+    check_cases(some_cells(plain=True), _in_every_format, 20)
 
 
 @pytest.mark.fuzz

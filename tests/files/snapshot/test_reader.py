@@ -19,7 +19,7 @@ from shardctl.errors import ShardctlError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.snapshot.writer import snapshot_document, snapshot_json, snapshot_yaml
 from shardctl.planning.snapshot import snapshot
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
 from tests.strategies import damaged, documents, error_line
 
@@ -40,7 +40,8 @@ def read(data: bytes | str, tmp_path: Path) -> Snapshot:
     return found
 
 
-def test_a_snapshot_is_read_back_as_it_was(tmp_path: Path) -> None:
+@few_or_many(25, 100)
+def test_a_snapshot_is_read_back_as_it_was(tmp_path: Path, num_cases: int) -> None:
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
         found = pair[0].taken()
         if found is not None:
@@ -48,7 +49,7 @@ def test_a_snapshot_is_read_back_as_it_was(tmp_path: Path) -> None:
             assert read("".join(snapshot_yaml(pinned)), tmp_path) == pinned
             assert read("".join(snapshot_json(pinned)), tmp_path) == pinned
 
-    check_cases(pairs(), check, 100)
+    check_cases(pairs(), check, num_cases)
 
 
 def test_a_hashed_layout_is_read_back_as_it_was(
@@ -302,8 +303,8 @@ def test_damaged_and_invented_files_are_snapshots_or_one_line(tmp_path: Path) ->
             return
         error_line(lambda: read(text.encode("utf-8", "replace"), tmp_path))
 
-    check_cases(damaged(TEXT.encode()), check_bytes, 150)
-    check_cases(documents(keys), check_document, 150)
+    check_cases(damaged(TEXT.encode()), check_bytes, 50)
+    check_cases(documents(keys), check_document, 50)
 
 
 def test_settings_of_a_newer_shardctl_are_named() -> None:

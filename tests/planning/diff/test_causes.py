@@ -55,7 +55,7 @@ def test_shards_appear_vanish_and_change_their_length_by_name() -> None:
         expected = {"vanished": gone, "appeared": new, "length": other}
         assert found == {change: shards for change, shards in expected.items() if shards}
 
-    check_cases(st.tuples(files, files), check, 200)
+    check_cases(st.tuples(files, files), check, 70)
 
 
 def pinned(*lengths: int) -> Snapshot:

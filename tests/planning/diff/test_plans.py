@@ -52,7 +52,7 @@ def test_plans_part_where_their_lists_do() -> None:
         assert {file.filename for file in found.files} == changed
         assert found.only_order == (bool(differing) and not changed)
 
-    check_cases(st.tuples(reads, reads), check, 300)
+    check_cases(st.tuples(reads, reads), check, 120)
 
 
 def test_a_file_that_is_read_otherwise_is_said_with_its_ranges() -> None:

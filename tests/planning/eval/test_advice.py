@@ -52,6 +52,20 @@ def test_advice_warns_of_a_last_batch_that_devices_cannot_share() -> None:
     assert any("a last batch of 5 does not divide among 2 devices" in line for line in said)
 
 
+@pytest.mark.parametrize(
+    ("num_examples", "hosts", "said"),
+    [
+        # 5 and 4 examples: 3 and 2 steps of two, 12 places when both make 3.
+        (9, 2, "1 batch of padding alone (3 steps a host, 25.0% of the places empty)"),
+        # 5, 4 and 4: 18 places.
+        (13, 3, "2 batches of padding alone (3 steps a host, 27.8% of the places empty)"),
+    ],
+)
+def test_batches_of_padding_alone_are_counted(num_examples: int, hosts: int, said: str) -> None:
+    found = advice(evaluate(toy(num_examples), batch=2, hosts=hosts))
+    assert f'cure: remainder="pad" with {said}' in found
+
+
 # 4,097 examples on 8 hosts are 513 and 512 a host, one more than 8 devices have in batches of 64;
 # MNIST's 10,000 on 6 hosts are 3 batches of 512 and 131 or 130 more.
 @pytest.mark.parametrize(

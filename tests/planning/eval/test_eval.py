@@ -116,7 +116,7 @@ def check_by_hand(case: EvalCase) -> None:
 
 
 def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
-    check_cases(eval_cases, check_by_hand, 800)
+    check_cases(eval_cases, check_by_hand, 250)
 
 
 def test_shapes_and_losses_are_those_of_tf_data() -> None:

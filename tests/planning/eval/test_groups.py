@@ -49,6 +49,15 @@ def test_too_many_are_with_those_that_make_about_as_many_steps() -> None:
     assert [group.steps["ragged"] for group in groups] == [(1, 1), (2, 4), (5, 7), (8, 10)]
 
 
+def test_steps_that_are_dropped_tell_no_hosts_apart() -> None:
+    # Host h reads h + 1 examples in batches of two, of which partial ones are dropped.
+    evaluation = evaluate(
+        toy(*range(1, 11)), None, {"host_by": "files"}, batch=2, hosts=10, remainder="drop"
+    )
+    groups = host_groups(evaluation, 4)
+    assert [group.steps["drop"] for group in groups] == [(0, 0), (1, 2), (3, 4), (5, 5)]
+
+
 @pytest.mark.parametrize("remainder", ["ragged", "pad"])
 def test_a_million_hosts_are_a_few_groups(remainder: str) -> None:
     lengths = tuple(range(1, 1001))

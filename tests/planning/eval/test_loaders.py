@@ -73,6 +73,15 @@ def test_padding_that_goes_with_the_remainder_is_not_counted_twice(loader: str) 
     assert advice(found) == ("1 of 13 examples is lost (7.692%)",)
 
 
+def test_the_shapes_of_batches_are_counted_by_what_becomes_of_the_last() -> None:
+    # Each of three hosts has 5 examples in batches of two, two and one.
+    found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
+    assert [found.distinct_shapes(way) for way in ("ragged", "drop", "pad")] == [2, 1, 1]
+    few = Dataset(name="few", splits=(Split(name="test", shard_lengths=(2,)),))
+    nothing = evaluate(few, "test", {"loader": "grain"}, batch=2, hosts=3)
+    assert [nothing.distinct_shapes(way) for way in ("ragged", "drop")] == [0, 0]
+
+
 def test_what_grain_leaves_out_is_lost() -> None:
     found = evaluate(TOY, "test", {"loader": "grain"}, batch=2, hosts=3)
     assert found.num_lost == 1

@@ -43,7 +43,7 @@ def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
     cases = st.tuples(
         host_cases(), st.none() | st.integers(1, 20), st.sampled_from([1.0, 1.1, 2.0, 100.0])
     )
-    check_cases(cases, lambda case: check_problems(*case), 500)
+    check_cases(cases, lambda case: check_problems(*case), 120)
 
 
 @pytest.mark.parametrize(

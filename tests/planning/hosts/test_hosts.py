@@ -94,3 +94,17 @@ def test_numbers_of_hosts_out_of_range_are_refused(count: int) -> None:
 def test_data_sources_are_said_to_differ() -> None:
     dataset = Dataset(name="d", splits=IMAGENET.splits, file_format="array_record")
     assert "as_data_source" in hosts(dataset, "train", hosts=2).warnings[0]
+
+
+def test_a_repr_names_the_best_strategy_for_each_of_a_few_numbers_of_hosts() -> None:
+    # In equal numbers all have examples, and two have a file each.
+    said = repr(hosts(toy(4, 4), "train", hosts=range(1, 7)))
+    assert said == (
+        "<HostsPlan toy train: 1 host (best: even), 2 hosts (best: even), 3 hosts (best: even), "
+        "4 hosts (best: even) and 2 more>"
+    )
+
+
+def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:
+    with pytest.raises(UsageError, match="epochs=4611686018427387904 of 8 examples is too many"):
+        hosts(toy(4, 4), "train", ReadSettings(epochs=1 << 62), hosts=2)

@@ -69,7 +69,7 @@ def test_figures_are_those_of_a_brute_force_count() -> None:
         epochs=st.integers(1, 3),
         drop=st.booleans(),
     )
-    check_cases(cases, check_figures, 500)
+    check_cases(cases, check_figures, 120)
 
 
 def test_batches_are_as_many_as_those_of_tf_data() -> None:

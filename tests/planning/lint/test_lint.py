@@ -238,7 +238,7 @@ def never_fails(case: tuple[Any, ...]) -> None:
 
 
 def test_whatever_the_settings_are_there_is_a_report() -> None:
-    check_cases(anything(), never_fails, 120)
+    check_cases(anything(), never_fails, 50)
 
 
 @pytest.mark.fuzz

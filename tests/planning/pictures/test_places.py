@@ -29,7 +29,7 @@ def test_each_example_of_the_epoch_is_where_it_is_stored() -> None:
             alike = among.count(stored[at])
             assert before - 1e-6 <= place * size - 0.5 <= before + alike - 1 + 1e-6
 
-    check_cases(orders(), check, 200)
+    check_cases(orders(), check, 70)
 
 
 def test_of_a_long_epoch_single_positions_are_looked_up_all_over_it() -> None:

@@ -78,7 +78,7 @@ def test_visits_are_those_of_positions_one_by_one(monkeypatch: pytest.MonkeyPatc
         assert found.has_slots == order.has_blocks
 
     numbers = st.integers(0, 40)
-    check_cases(st.tuples(orders(), numbers, numbers, st.sampled_from([1, 3, 100])), check, 250)
+    check_cases(st.tuples(orders(), numbers, numbers, st.sampled_from([1, 3, 100])), check, 80)
 
 
 def _played(lengths: tuple[int, ...], cycle: int, block: int) -> list[tuple[int, int, int, int]]:
@@ -120,7 +120,7 @@ def test_visits_are_the_turns_of_slots() -> None:
         assert [(v.slot, v.shard, v.first_id, v.count) for v in found] == played
 
     lengths = shard_lengths(8, 12).filter(any)
-    check_cases(st.tuples(lengths, st.integers(1, 5), st.integers(1, 5)), check, 300)
+    check_cases(st.tuples(lengths, st.integers(1, 5), st.integers(1, 5)), check, 100)
 
 
 def test_a_file_that_is_read_twice_is_two_visits() -> None:

@@ -49,7 +49,7 @@ def test_metrics_are_what_counting_one_by_one_gives() -> None:
         several = 1 < len(set(shards)) < len(shards)
         assert ("same_shard_neighbours" in names) == several
 
-    check_cases(_orders(), check, 200)
+    check_cases(_orders(), check, 80)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -68,7 +68,7 @@ def test_every_small_pipeline_has_a_score() -> None:
             assert before.stop == after.start
 
     cases = st.tuples(lengths, choices, specs, st.one_of(st.none(), st.integers(0, 3)))
-    check_cases(cases, check, 150)
+    check_cases(cases, check, 50)
 
 
 def test_seeds_are_assumed_only_where_the_order_is_open() -> None:

@@ -106,6 +106,18 @@ def test_the_expected_score_is_the_mean_over_orders_that_are_uniform() -> None:
     assert np.std(values) == pytest.approx(said.spread, rel=0.05)
 
 
+@pytest.mark.parametrize("fault", ["above", "below", "both"])
+def test_what_one_metric_loses_is_that_of_a_normal_number(fault: Fault) -> None:
+    z = np.linspace(-10, 10, 200_001)
+    density = np.exp(-(z**2) / 2)
+    lost = np.abs(z) if fault == "both" else np.maximum(0, z if fault == "above" else -z)
+    mean = np.average(lost, weights=density)
+    spread = math.sqrt(np.average((lost - mean) ** 2, weights=density))
+    said = score_of([measured(0.1, spread=0.004, fault=fault)])  # 0.01 of the reach
+    assert said.expected == pytest.approx(1 - 0.01 * mean, abs=1e-9)
+    assert said.spread == pytest.approx(0.01 * spread, rel=1e-6)
+
+
 def test_an_expected_score_is_never_below_0() -> None:
     assert score_of([measured(0.1, spread=9.0)]).expected == 0.0
 

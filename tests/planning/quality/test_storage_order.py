@@ -59,7 +59,7 @@ def test_a_rank_is_the_place_among_the_examples_that_are_read() -> None:
             for shard in read
         ]
 
-    check_cases(_cases(), check, 150)
+    check_cases(_cases(), check, 60)
 
 
 def _order_of(dataset: Dataset, spec: str, **settings: Any) -> Order:

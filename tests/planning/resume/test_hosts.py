@@ -172,7 +172,7 @@ def check(case: Case) -> None:
 
 
 def test_no_example_is_lost_or_repeated() -> None:
-    check_cases(cases(), check, 100)
+    check_cases(cases(), check, 40)
 
 
 @pytest.mark.fuzz

@@ -128,9 +128,9 @@ def report_of(make: Any) -> tuple[ResumePlan | None, str]:
 
 
 def of_each_place(
-    name: str, changes: Iterable[Change], path_of: Callable[[Change], str]
+    name: str, changes: Iterable[Change], path_of: Callable[[Change], str], one_in: int
 ) -> Iterator[Change]:
-    """Yield the first change at each place, and one in three of the others.
+    """Yield the first change at each place, and one in `one_in` of the others.
 
     Rows of a list are one place. Which of the others they are differs from plan to plan, and from
     row to row, so that together they are changed in every way.
@@ -139,14 +139,26 @@ def of_each_place(
     for change in changes:
         place = re.sub(r"\d+", "N", path_of(change))
         row, number = divmod(seen[place], 3)
-        if not seen[place] or (first + row + number) % 3 == 0:
+        if not seen[place] or (first + row + number) % one_in == 0:
             yield change
         seen[place] += 1
 
 
-@pytest.mark.parametrize("name", plans())
-def test_whatever_is_changed_in_a_plan_is_reported_or_changes_nothing(name: str) -> None:
-    changes = of_each_place(name, mutants(plans()[name]), lambda mutant: mutant[1])
+# A third of the plans, a few changes at each place; slow tests take every plan, and more of them.
+of_plans = pytest.mark.parametrize(
+    ("name", "one_in"),
+    [
+        *((name, 12) for name in list(plans())[::3]),
+        *(pytest.param(name, 3, marks=pytest.mark.slow) for name in plans()),
+    ],
+)
+
+
+@of_plans
+def test_whatever_is_changed_in_a_plan_is_reported_or_changes_nothing(
+    name: str, one_in: int
+) -> None:
+    changes = of_each_place(name, mutants(plans()[name]), lambda mutant: mutant[1], one_in)
     check_changed(plans()[name], changes)
 
 
@@ -219,13 +231,13 @@ def changed_document(document: Any, path: tuple[Any, ...], value: Any) -> bytes:
     return json.dumps({**changed, DIGEST: digest_of(content)}).encode()
 
 
-@pytest.mark.parametrize("name", plans())
-def test_a_plan_file_that_was_edited_and_sealed_anew_is_found_out(name: str) -> None:
+@of_plans
+def test_a_plan_file_that_was_edited_and_sealed_anew_is_found_out(name: str, one_in: int) -> None:
     def place(edit: Edit) -> str:
         return ".".join(map(str, edit[0]))
 
     document = document_of(plans()[name])
-    check_edited(plans()[name], document, of_each_place(name, leaves(document), place))
+    check_edited(plans()[name], document, of_each_place(name, leaves(document), place, one_in))
 
 
 @pytest.mark.fuzz

@@ -40,7 +40,7 @@ def test_every_plan_can_be_proved() -> None:
         assert (proof.lost, proof.repeated, proof.compared) == (0, 0, plan.remaining)
         assert not plan.exact or proof.moved == 0
 
-    check_cases(resume_cases(), check, 200)
+    check_cases(resume_cases(), check, 70)
 
 
 def changed(plan: ResumePlan, **columns: Any) -> ResumePlan:
@@ -202,6 +202,24 @@ def test_hosts_that_lose_an_example_are_found_out() -> None:
     assert prove(TOY, twice) == Proof(
         compared=8, lost=4, repeated=4, moved=None, exact=False, broken=(first,)
     )
+
+
+def test_a_host_that_was_done_left_only_what_a_dropped_batch_would_have_held() -> None:
+    settings = ReadSettings(cycle=1, batch=2, drop_remainder=True)
+    # Of the 5 examples of host 1 the last is in no batch.
+    plan = resume_on_hosts(TOY, "train", settings, hosts=2, to_hosts=3, consumed=[2, 4])
+    assert plan.remaining == 4
+    assert prove(TOY, plan).holds
+
+
+def test_a_plan_of_one_host_without_the_seed_of_its_buffer_is_proved() -> None:
+    settings = ReadSettings(cycle=1, buffer=3)
+    plan = resume_on_hosts(
+        TOY, "train", settings, hosts=1, to_hosts=2, consumed=[4], mode="at-most-once"
+    )
+    proof = prove(TOY, plan)
+    assert proof.holds
+    assert (proof.lost, proof.allowed) == (2, (2, 0))  # what was in the buffer
 
 
 def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:

@@ -284,7 +284,7 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
 
 
 def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
-    check_cases(cases(), check, 160)
+    check_cases(cases(), check, 60)
 
 
 @pytest.mark.fuzz

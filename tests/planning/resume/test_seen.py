@@ -116,7 +116,7 @@ def check(case: Case) -> None:
 
 
 def test_every_unseen_example_is_read_exactly_once() -> None:
-    check_cases(cases(), check, 250)
+    check_cases(cases(), check, 80)
 
 
 @pytest.mark.parametrize(

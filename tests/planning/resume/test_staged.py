@@ -261,7 +261,7 @@ def check_cut(rng: random.Random) -> int:
 
 
 def test_file_instructions_read_the_tail_of_the_order() -> None:
-    check_cases(st.randoms(use_true_random=False), check_cut, 120)
+    check_cases(st.randoms(use_true_random=False), check_cut, 45)
 
 
 @pytest.mark.fuzz

@@ -21,7 +21,7 @@ from shardctl.readers.layout_file import read_layout_file
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.readers.verifying.verify_files import FilesVerification, verify_files
-from tests.cases import check_cases, counted
+from tests.cases import check_cases, counted, few_or_many
 from tests.record_files import header
 from tests.strategies import Recipe, recipes
 from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
@@ -50,7 +50,8 @@ def file_of(folder: Path, shard: int, split: str = "train") -> Path:
     return file
 
 
-def test_what_tfds_wrote_is_sound(tmp_path: Path) -> None:
+@few_or_many(15, 40)
+def test_what_tfds_wrote_is_sound(tmp_path: Path, num_cases: int) -> None:
     def law(recipe: Recipe) -> None:
         arguments = recipe.arguments()
         folder = tmp_path / "toy"
@@ -73,7 +74,7 @@ def test_what_tfds_wrote_is_sound(tmp_path: Path) -> None:
                 assert read.num_files_read == read.num_files == split.num_shards
                 assert read.num_bytes_read == read.num_bytes
 
-    check_cases(recipes(WRITABLE_FORMATS), law, 40)
+    check_cases(recipes(WRITABLE_FORMATS), law, num_cases)
 
 
 @pytest.mark.parametrize("file_format", WRITABLE_FORMATS)

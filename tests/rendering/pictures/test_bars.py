@@ -17,7 +17,7 @@ from shardctl.rendering.pictures.bars import (
     sentences,
 )
 from shardctl.rendering.pictures.picture import Band, Box, Cells, Label, Line
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, check_labels
 
 
@@ -39,7 +39,8 @@ def test_an_expected_value_has_a_dashed_line_at_its_place() -> None:
     assert line.points[0][0] == pytest.approx(box.x + 2 * box.width)
 
 
-def test_labels_of_any_bars_have_their_place() -> None:
+@few_or_many(60, 200)
+def test_labels_of_any_bars_have_their_place(num_cases: int) -> None:
     rows = st.builds(
         Bar,
         name=HOSTILE_TEXTS,
@@ -56,7 +57,7 @@ def test_labels_of_any_bars_have_their_place() -> None:
                 assert mark.x + mark.width <= 480
 
     expected = st.none() | st.floats(0, 1e12)
-    check_cases(st.tuples(st.lists(rows, max_size=20), expected), check, 200)
+    check_cases(st.tuples(st.lists(rows, max_size=20), expected), check, num_cases)
 
 
 def test_no_bars_are_drawn_as_none() -> None:

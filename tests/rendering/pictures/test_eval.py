@@ -11,7 +11,7 @@ from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.rendering.pictures.eval import eval_pictures
 from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Box, Label, Line, Picture
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, evaluations
 from tests.rendering.pictures.drawn import check_labels
 
@@ -132,7 +132,8 @@ def test_where_nothing_is_evaluated_rows_are_empty(hosts: int) -> None:
     assert len(picture.numbers.rows) == hosts
 
 
-def test_labels_never_meet_marks_stay_in_the_frame_and_the_table_is_true() -> None:
+@few_or_many(20, 80)
+def test_labels_never_meet_marks_stay_in_the_frame_and_the_table_is_true(num_cases: int) -> None:
     def check(evaluation: Evaluation) -> None:
         picture = drawn(evaluation)
         check_labels(picture.marks, picture.height)
@@ -152,4 +153,4 @@ def test_labels_never_meet_marks_stay_in_the_frame_and_the_table_is_true() -> No
         assert any("hangs at" in text for text in texts(picture)) == hangs
         assert len("".join(svg_file([picture])).encode()) < 40 * 1024
 
-    check_cases(evaluations(), check, 80)
+    check_cases(evaluations(), check, num_cases)

@@ -10,7 +10,7 @@ import numpy as np
 from shardctl.core.text import inert, printable
 from shardctl.rendering.pictures.figure import figure
 from shardctl.rendering.pictures.picture import Label, Numbers, Picture
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, picture
 
 
@@ -73,7 +73,8 @@ def test_a_figure_has_words_the_picture_and_its_numbers() -> None:
     assert page.texts["bdi"] == ["0/2", "1/2", "x"]
 
 
-def test_no_text_of_a_figure_is_markup() -> None:
+@few_or_many(60, 200)
+def test_no_text_of_a_figure_is_markup(num_cases: int) -> None:
     def check(text: str) -> None:
         page = Page(
             figure(picture(Label(x=0, y=9, text=text), text=text, rows=[(text, text)]), "a")
@@ -87,7 +88,7 @@ def test_no_text_of_a_figure_is_markup() -> None:
         assert page.texts["caption"] == [shown]
         assert not any(name.startswith("on") for _, attrs in page.found for name in attrs)
 
-    check_cases(HOSTILE_TEXTS, check, 200)
+    check_cases(HOSTILE_TEXTS, check, num_cases)
 
 
 def test_ids_begin_with_what_the_page_says() -> None:

@@ -170,7 +170,7 @@ def check_plan(found: HostsPlan) -> None:
 
 
 def test_marks_stay_in_the_frame_and_labels_apart_whatever_hosts_read() -> None:
-    check_cases(plans(NUMS_HOSTS), check_plan, 40)
+    check_cases(plans(NUMS_HOSTS), check_plan, 8)
 
 
 @pytest.mark.fuzz

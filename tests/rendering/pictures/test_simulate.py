@@ -12,7 +12,7 @@ from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Box, Label, Line, Picture
 from shardctl.rendering.pictures.simulate import simulate_pictures, strips_picture
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, simulations
 from tests.rendering.pictures.drawn import check_labels
 
@@ -149,7 +149,8 @@ def _numbers(text: str) -> list[int]:
     return found
 
 
-def test_labels_never_meet_and_the_table_has_the_ids_of_the_order() -> None:
+@few_or_many(40, 120)
+def test_labels_never_meet_and_the_table_has_the_ids_of_the_order(num_cases: int) -> None:
     def check(simulation: Simulation) -> None:
         (picture,) = simulate_pictures(simulation)
         check_labels(picture.marks, picture.height)
@@ -178,7 +179,7 @@ def test_labels_never_meet_and_the_table_has_the_ids_of_the_order() -> None:
             assert position == simulation.skip + simulation.take
         assert len("".join(svg_file([picture])).encode()) < 40 * 1024
 
-    check_cases(simulations(), check, 120)
+    check_cases(simulations(), check, num_cases)
 
 
 def test_the_picture_of_a_report_is_that_of_the_command() -> None:

@@ -123,7 +123,7 @@ def check_rows(case: tuple[list[str], list[Series], Screen]) -> None:
 
 
 def test_no_line_is_wider_than_the_screen() -> None:
-    check_cases(rows(), check_rows, 300)
+    check_cases(rows(), check_rows, 60)
 
 
 @pytest.mark.fuzz

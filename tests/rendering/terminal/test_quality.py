@@ -13,7 +13,7 @@ from shardctl.planning.quality.quality import Quality
 from shardctl.rendering.quality.quality import quality_table
 from shardctl.rendering.terminal.quality import places_lines, score_lines
 from shardctl.rendering.text.tables import Screen, display_width
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
 
 _ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
@@ -96,7 +96,8 @@ def test_in_a_pipe_they_are_as_wide_as_a_page() -> None:
     assert [len(line) for line in _lines(plan, None)] == [len(line) for line in _lines(plan, 200)]
 
 
-def test_no_line_is_wider_than_the_screen_whatever_is_measured() -> None:
+@few_or_many(25, 60)
+def test_no_line_is_wider_than_the_screen_whatever_is_measured(num_cases: int) -> None:
     cases = st.tuples(
         st.sampled_from([2, 3, 7, 100, 999, 20_000]),
         st.integers(1, 40),
@@ -117,7 +118,7 @@ def test_no_line_is_wider_than_the_screen_whatever_is_measured() -> None:
         assert max(map(display_width, lines)) <= min(width, 80)
         assert lines == [line.rstrip() for line in lines]
 
-    assert check_cases(cases, check, 60) >= 60
+    assert check_cases(cases, check, num_cases) >= num_cases
 
 
 def test_a_million_million_examples_are_drawn_from_stretches() -> None:

@@ -78,7 +78,7 @@ CASES = st.tuples(st.lists(splits(), min_size=1, max_size=9), SCREENS)
 
 
 def test_no_line_is_wider_than_the_screen() -> None:
-    check_cases(CASES, check_fits, 40)
+    check_cases(CASES, check_fits, 15)
 
 
 @pytest.mark.fuzz

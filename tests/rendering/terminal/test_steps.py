@@ -12,7 +12,7 @@ from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.rendering.eval import eval_table
 from shardctl.rendering.terminal.steps import step_lines
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, evaluations
 
 
@@ -113,7 +113,10 @@ def test_nothing_to_evaluate_has_no_picture(hosts: int) -> None:
     assert lines(evaluate(dataset(0, name="test"), batch=8, hosts=hosts)) == []
 
 
-def test_no_line_is_wider_than_the_screen_and_rows_are_as_long_as_their_steps() -> None:
+@few_or_many(10, 30)
+def test_no_line_is_wider_than_the_screen_and_rows_are_as_long_as_their_steps(
+    num_cases: int,
+) -> None:
     def check(evaluation: Evaluation) -> None:
         hang = evaluation.hang(evaluation.remainder)
         for width in (40, 57, 120):
@@ -129,4 +132,4 @@ def test_no_line_is_wider_than_the_screen_and_rows_are_as_long_as_their_steps() 
             }
             assert min(ends["waits"]) >= max(ends["done"])
 
-    check_cases(evaluations(), check, 30)
+    check_cases(evaluations(), check, num_cases)

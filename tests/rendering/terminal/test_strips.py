@@ -9,7 +9,7 @@ from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.simulate import simulate_table
 from shardctl.rendering.terminal.strips import strip_lines
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, simulations
 
 
@@ -81,7 +81,8 @@ def _without_codes(line: str) -> str:
     return re.sub(r"\x1b\[[\d;]*m", "", line)
 
 
-def test_no_line_is_wider_than_the_screen_and_shards_come_in_their_order() -> None:
+@few_or_many(30, 120)
+def test_no_line_is_wider_than_the_screen_and_shards_come_in_their_order(num_cases: int) -> None:
     def check(simulation: Simulation) -> None:
         order = simulation.order
         for width in (40, 57, 120):
@@ -102,4 +103,4 @@ def test_no_line_is_wider_than_the_screen_and_shards_come_in_their_order() -> No
                     named |= set(map(int, re.findall(r"(?<![×\d.,])\d+(?![.,\d])", match["row"])))
             assert set(shards) == named, found
 
-    check_cases(simulations(), check, 120)
+    check_cases(simulations(), check, num_cases)

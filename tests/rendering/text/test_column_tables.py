@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shardctl.core.columns import Cell, Numbers, Texts, texts_of
 from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.tables import Column, Screen, table
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.columns import rows_of, some_cell
 
 _SCREENS = st.builds(
@@ -46,8 +46,9 @@ def _as_rows(case: tuple[list[Column], TextRows, int | None, Screen]) -> None:
     assert [rows[index] for index in range(len(rows))] == [*rows]
 
 
-def test_any_columns_make_the_table_of_their_rows() -> None:
-    check_cases(_tables(), _as_rows, 60)
+@few_or_many(15, 60)
+def test_any_columns_make_the_table_of_their_rows(num_cases: int) -> None:
+    check_cases(_tables(), _as_rows, num_cases)
 
 
 def test_many_rows_are_several_pieces() -> None:

@@ -17,7 +17,7 @@ from shardctl.rendering.text.tables import (
     table,
     table_pieces,
 )
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 
 FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]
 
@@ -142,7 +142,8 @@ def shown(cell: str) -> str:
     )
 
 
-def test_a_table_of_any_width_loses_no_character() -> None:
+@few_or_many(80, 400)
+def test_a_table_of_any_width_loses_no_character(num_cases: int) -> None:
     def check(case: tuple[list[Column], list[list[str]], int]) -> None:
         columns, rows, width = case
         text = table(columns, rows, Screen(width=width))
@@ -156,7 +157,7 @@ def test_a_table_of_any_width_loses_no_character() -> None:
             assert line == line.rstrip()
             assert columns_of(line) <= max(width, 2)
 
-    check_cases(tables(), check, 400)
+    check_cases(tables(), check, num_cases)
 
 
 def test_folded_lines_join_to_the_cells() -> None:
@@ -177,7 +178,8 @@ def test_folded_lines_join_to_the_cells() -> None:
     check_cases(cases, check, 300)
 
 
-def test_a_paragraph_breaks_between_words_and_keeps_them_all() -> None:
+@few_or_many(80, 400)
+def test_a_paragraph_breaks_between_words_and_keeps_them_all(num_cases: int) -> None:
     def check(case: tuple[list[str], int]) -> None:
         words, width = case
         lines = paragraph(" ".join(words), Screen(width=width)).splitlines()
@@ -189,7 +191,7 @@ def test_a_paragraph_breaks_between_words_and_keeps_them_all() -> None:
             assert " ".join(lines).split() == [shown(word) for word in words if word]
 
     cases = st.tuples(st.lists(word, max_size=8), st.integers(1, 60))
-    check_cases(cases, check, 400)
+    check_cases(cases, check, num_cases)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +269,8 @@ def test_names_that_would_look_alike_or_lose_their_number_are_folded() -> None:
     assert "…" not in table(NAMES, [["名" * 12, "1"]], Screen(width=22))
 
 
-def test_no_two_names_are_shown_alike() -> None:
+@few_or_many(60, 400)
+def test_no_two_names_are_shown_alike(num_cases: int) -> None:
     names = st.from_regex(r"[ab]{1,9}-[ab]{1,9}(-0000[0-3]-of-00004)?", fullmatch=True)
 
     def check(case: tuple[set[str], int]) -> None:
@@ -282,7 +285,9 @@ def test_no_two_names_are_shown_alike() -> None:
                 assert name == head if not tail else name.startswith(head) and name.endswith(tail)
                 assert "-of-" not in name or line.split()[0].endswith(name[-14:])
 
-    check_cases(st.tuples(st.sets(names, min_size=1, max_size=6), st.integers(20, 45)), check, 400)
+    check_cases(
+        st.tuples(st.sets(names, min_size=1, max_size=6), st.integers(20, 45)), check, num_cases
+    )
 
 
 def test_a_cell_looks_like_what_it_means_where_colour_is_shown_and_its_padding_does_not() -> None:

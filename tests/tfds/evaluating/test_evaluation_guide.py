@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import socket
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -289,6 +290,8 @@ def check_mixed(all_ran: Sequence[Ran]) -> None:
 @pytest.fixture
 def scripts(tmp_path: Path) -> dict[str, Path]:
     """Return the script of the guide, and what tests make of it, by name."""
+    if find_spec("flax") is None:
+        pytest.skip("Flax is not installed")
     source = blocks_of("evaluate.py")
     (padded,) = re.findall(r"^    batches = shardctl.*?\n(?=    correct)", source, re.M | re.S)
     unpadded = "".join(

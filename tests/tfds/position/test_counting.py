@@ -198,12 +198,11 @@ def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
 
 @pytest.mark.slow
 def test_steps_of_every_library_and_none_that_stays(builder: Any) -> None:
-    import jax.numpy as jnp
     import keras
     import numpy as np
     import tensorflow as tf
-    from flax import nnx
 
+    jnp, nnx = pytest.importorskip("jax.numpy"), pytest.importorskip("flax.nnx")
     array, held = np.zeros((), int), {"step": jnp.zeros((), int)}
     variable = nnx.Variable(jnp.zeros((), jnp.uint32))
     of_keras = keras.optimizers.SGD().iterations

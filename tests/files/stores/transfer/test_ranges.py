@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.ranges import GAP, RemoteSource, merged
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 
 DATA = random.Random(7).randbytes(3_000_000)
 
@@ -41,7 +41,8 @@ def test_what_is_merged_stays_small_enough_to_be_fetched_at_once() -> None:
     assert len(merged(pieces)) == 4
 
 
-def test_random_ranges_are_the_bytes_of_the_file() -> None:
+@few_or_many(15, 60)
+def test_random_ranges_are_the_bytes_of_the_file(num_cases: int) -> None:
     def one(seed: int) -> None:
         choose = random.Random(seed)
         ranges = []
@@ -55,7 +56,7 @@ def test_random_ranges_are_the_bytes_of_the_file() -> None:
         for (_, last), (first, _) in zip(merged(ranges), merged(ranges)[1:], strict=False):
             assert first >= last
 
-    check_cases(st.integers(0, 1 << 32), one, 60)
+    check_cases(st.integers(0, 1 << 32), one, num_cases)
 
 
 def test_a_random_walk_through_the_file_is_as_on_a_disk() -> None:

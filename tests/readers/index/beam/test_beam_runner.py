@@ -86,6 +86,7 @@ def test_whole_and_broken_files(files: Path, checksums: bool) -> None:
     assert kinds[:5] == ["missing", "unreadable", "cut", "header", "data" if checksums else None]
 
 
+@pytest.mark.slow
 def test_several_processes_count_the_same(files: Path) -> None:
     tasks = tasks_of(files)
     options = ("--direct_running_mode=multi_processing", "--direct_num_workers=2")
@@ -243,7 +244,16 @@ def _folder_of(file_format: str, root: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    "file_format", ["tfrecord", "array_record", "parquet", "webdataset", "arrow"]
+    "file_format",
+    [
+        "webdataset",
+        "arrow",
+        # Of formats that TFDS writes, those of the tests below are TFRecord files.
+        *(
+            pytest.param(name, marks=pytest.mark.slow)
+            for name in ("tfrecord", "array_record", "parquet")
+        ),
+    ],
 )
 def test_the_layout_is_byte_for_byte_that_of_the_local_runner(
     file_format: str, tmp_path: Path

@@ -42,7 +42,7 @@ WAYS: list[tuple[str, Callable[[bytes], bytes]]] = [
 def test_bytes_are_those_that_were_packed(kind: str, pack: Callable[[bytes], bytes]) -> None:
     rng = random.Random(3)
     for case in counted(range(8)):
-        data = rng.choice([rng.randbytes(200_000), b"a" * 5_000_000, bytes(3_000_000), b"x"])
+        data = rng.choice([rng.randbytes(200_000), b"a" * 1_000_000, bytes(600_000), b"x"])
         packed = pack(data)
         assert packed_as(packed[:16]) == kind
         source, told = (near if case % 2 else far)(packed), list[int]()

@@ -102,7 +102,7 @@ def test_what_tensorflow_compresses_is_counted(tmp_path: Path, compression: str)
 @pytest.mark.parametrize("compression", PACK)
 def test_a_compressed_file_cut_off_anywhere(reader: Reader, compression: str) -> None:
     data = PACK[compression](SOUND)
-    for cut in (*range(4, 30), *range(30, len(data) - 12, 5), *range(len(data) - 12, len(data))):
+    for cut in (*range(4, 30), *range(30, len(data) - 12, 15), *range(len(data) - 12, len(data))):
         kind, record, byte = first_bad(reader.compare(data[:cut], compression))
         assert kind == "cut"  # where TensorFlow is silent, too
         assert byte == len(framed(*RECORDS[:record]))
@@ -260,7 +260,7 @@ def check_random_files(reader: Reader, rng: random.Random, count: int) -> None:
 
 
 def test_random_damage_is_found_as_tensorflow_finds_it(reader: Reader) -> None:
-    check_random_files(reader, random.Random(7), 120)
+    check_random_files(reader, random.Random(7), 40)
 
 
 @pytest.mark.fuzz

@@ -45,21 +45,21 @@ def check(data: bytes) -> bool:
 
 def test_any_archive_has_the_members_of_tarfile() -> None:
     rng, num_sound = random.Random(6), 0
-    for _ in counted(range(250)):
+    for _ in counted(range(80)):
         num_sound += check(random_archive(rng))
-    assert num_sound > 200
+    assert num_sound > 60
 
 
 def test_damaged_archives_are_said_or_read_the_same() -> None:
     rng, num_sound = random.Random(7), 0
-    for _ in counted(range(400)):
+    for _ in counted(range(100)):
         data = bytearray(random_archive(rng))
         if rng.random() < 0.5:
             data = data[: rng.randrange(len(data))]
         else:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         num_sound += check(bytes(data))
-    assert num_sound < 300
+    assert num_sound < 75
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -22,7 +22,7 @@ from shardctl.rendering.pictures.picture import (
     Picture,
     Spot,
 )
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, picture
 
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -46,7 +46,8 @@ def every_mark(text: str) -> Picture:
     )
 
 
-def test_no_text_is_markup_or_breaks_the_file() -> None:
+@few_or_many(100, 300)
+def test_no_text_is_markup_or_breaks_the_file(num_cases: int) -> None:
     def check(text: str) -> None:
         root = parsed(every_mark(text))
         tags = {element.tag.removeprefix(_SVG) for element in root.iter()}
@@ -63,7 +64,7 @@ def test_no_text_is_markup_or_breaks_the_file() -> None:
         labels = [label.text or "" for label in root.iter(f"{_SVG}text")]
         assert labels.count(shown) >= 2
 
-    check_cases(HOSTILE_TEXTS, check, 300)
+    check_cases(HOSTILE_TEXTS, check, num_cases)
 
 
 def test_a_file_stands_alone() -> None:
@@ -118,7 +119,8 @@ def test_boxes_without_a_size_are_left_out() -> None:
     assert "<rect" not in svg_element(picture(*marks))
 
 
-def test_a_heat_map_is_its_levels() -> None:
+@few_or_many(50, 200)
+def test_a_heat_map_is_its_levels(num_cases: int) -> None:
     """The runs of each path are painted into an array as an SVG viewer paints them."""
 
     def check(levels: list[list[int]]) -> None:
@@ -150,13 +152,14 @@ def test_a_heat_map_is_its_levels() -> None:
             max_size=9,
         )
     )
-    check_cases(row, check, 200)
+    check_cases(row, check, num_cases)
     assert "<path" not in svg_element(
         picture(Cells(x=0, y=0, cell_width=1, cell_height=1, levels=np.zeros((0, 4), np.int64)))
     )
 
 
-def test_steps_of_a_path_add_up_to_its_points() -> None:
+@few_or_many(60, 200)
+def test_steps_of_a_path_add_up_to_its_points(num_cases: int) -> None:
     def check(points: list[tuple[float, float]]) -> None:
         text = svg_element(picture(Line(points=tuple(points))))
         (path,) = re.findall(r'<path class="data-line" d="([^"]*)"', text)
@@ -171,7 +174,7 @@ def test_steps_of_a_path_add_up_to_its_points() -> None:
             assert y == pytest.approx(at_y, abs=0.011)
 
     places = st.floats(-5, 500, allow_subnormal=False)
-    check_cases(st.lists(st.tuples(places, places), min_size=1, max_size=40), check, 200)
+    check_cases(st.lists(st.tuples(places, places), min_size=1, max_size=40), check, num_cases)
 
 
 def test_a_heat_map_of_noise_is_less_than_40_kib() -> None:

@@ -19,7 +19,7 @@ from shardctl.rendering.pictures.quality.quality import (
     quality_pictures,
     score_picture,
 )
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
 from tests.rendering.pictures.drawn import check_labels
 
@@ -162,7 +162,8 @@ _SETTINGS: list[dict[str, Any]] = [
 ]
 
 
-def test_marks_stay_within_the_frame_and_labels_apart_whatever_is_measured() -> None:
+@few_or_many(20, 60)
+def test_marks_stay_within_the_frame_and_labels_apart_whatever_is_measured(num_cases: int) -> None:
     cases = st.tuples(
         st.sampled_from([2, 3, 10, 97, 1000, 5000]),
         st.integers(1, 60),
@@ -184,7 +185,7 @@ def test_marks_stay_within_the_frame_and_labels_apart_whatever_is_measured() -> 
             _check(picture)
         return 1
 
-    assert check_cases(cases, check, 60) >= 60
+    assert check_cases(cases, check, num_cases) >= num_cases
 
 
 @pytest.mark.parametrize("spec", ["train+test", "train[10:20]", "test[:2]"])

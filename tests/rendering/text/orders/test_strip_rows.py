@@ -14,7 +14,7 @@ from shardctl.rendering.text.orders.strip_rows import (
     shard_name,
     step_starts,
 )
-from tests.cases import check_cases
+from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, simulations
 
 
@@ -57,7 +57,8 @@ def test_ids_are_a_run_or_written_one_by_one() -> None:
     assert ids_text(found.visits[0], simulation.order) == ", ".join([*ids[:6], "…", ids[-1]])
 
 
-def test_epochs_and_batches_begin_where_the_order_says() -> None:
+@few_or_many(25, 100)
+def test_epochs_and_batches_begin_where_the_order_says(num_cases: int) -> None:
     def check(simulation: Simulation) -> None:
         order, start, stop = simulation.order, simulation.skip, simulation.skip + simulation.take
         found = strips(order, start, stop, most=100_000)
@@ -83,4 +84,4 @@ def test_epochs_and_batches_begin_where_the_order_says() -> None:
         ]
         assert step_starts(order, start, stop, 10**6) == firsts
 
-    check_cases(simulations(), check, 100)
+    check_cases(simulations(), check, num_cases)
