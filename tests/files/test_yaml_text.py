@@ -202,3 +202,22 @@ def test_any_bytes_read_as_pyyaml_reads_them() -> None:
 def test_a_hundred_thousand_numbers_read_back(text: str) -> None:
     joined = (", " if text[0] == "[" else "\n- ").join(map(str, range(100_000)))
     assert parse_yaml(text.format(joined).encode(), source="x") == list(range(100_000))
+
+
+@pytest.mark.parametrize("length", [3, 40_000])
+def test_long_lists_count_as_much_as_short_ones_also_as_aliases(
+    length: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = f"a: &x [{', '.join(['1'] * length)}]\nb: *x\n".encode()
+    # The mapping, two keys, and twice the list and its numbers.
+    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 2 * length + 5)
+    assert parse_yaml(data, source="x") == {"a": [1] * length, "b": [1] * length}
+    monkeypatch.setattr("shardctl.files.yaml_text.MAX_VALUES", 2 * length + 4)
+    assert "more than" in error_of(data)
+
+
+@pytest.mark.parametrize(
+    ("length", "said"), [(300, "is not a number"), (301, "a number with too many digits")]
+)
+def test_a_number_that_is_none_is_shown_where_it_is_short(length: int, said: str) -> None:
+    assert said in error_of(b"0b" + b"_" * (length - 2))

@@ -55,6 +55,7 @@ def verdicts(folder: Path, *words: str) -> dict[str, str]:
     return {f"{one['mutant']['before']} -> {one['mutant']['after']}": one["died"] for one in told}
 
 
+@pytest.mark.slow
 def test_mutants_die_by_the_test_that_sees_them(tmp_path: Path) -> None:
     pytest.importorskip("coverage")
     found = verdicts(tmp_path, "--count", "99")

@@ -128,7 +128,7 @@ class SharedReads:
         num_bytes = one.num_bytes
         # All hosts are alike: one value stands for all, in no memory.
         return HostReads(
-            num_examples=np.maximum(kept, 0),
+            num_examples=kept,
             num_read=np.broadcast_to(one.num_read, num_hosts),
             num_bytes=None if num_bytes is None else np.broadcast_to(num_bytes, num_hosts),
             num_files=np.broadcast_to(one.num_files, num_hosts),

@@ -60,8 +60,6 @@ def parts_of(cell: Cell, write: Callable[[object], str] = str) -> Sequence[Part]
 
 def _pieces(form: str, write: Callable[[object], str]) -> list[str]:
     """Return what stands before, between and after the holes of a form when it is written."""
-    if HOLE not in form:
-        return [write(form)]
     mark = _MARK
     while len(pieces := write(form.replace(HOLE, mark)).split(mark)) != form.count(HOLE) + 1:
         mark += "0"

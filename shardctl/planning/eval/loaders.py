@@ -67,7 +67,7 @@ class LoaderEvaluation(Evaluation):
         """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
         if remainder == "drop":
             return int(self.host_batch in self.sizes)
-        return int(self.total > 0) if remainder == "pad" else len(self.sizes)
+        return int(bool(self.sizes)) if remainder == "pad" else len(self.sizes)
 
     @property
     def dropped_by_device_batch(self) -> int:

@@ -99,7 +99,7 @@ def without_seed(
     if first >= end and epoch + 1 < settings.epochs:  # what the buffer held was the rest of it
         epoch, stream, first = epoch + 1, epoch + 1, 0
     return WithoutSeed(
-        point=ResumePoint(epoch=epoch, stream=stream, emitted=0, remaining=max(end - first, 0)),
+        point=ResumePoint(epoch=epoch, stream=stream, emitted=0, remaining=end - first),
         num_read=first,
         buffer=buffer,
     )

@@ -30,3 +30,10 @@ def test_a_size_that_is_missing_leaves_what_is_stated() -> None:
     assert not SplitFiles(split).knows_bytes
     of_empty = Split(name="train", shard_lengths=(2, 0), shard_bytes=(20, None))
     assert SplitFiles(of_empty).knows_bytes
+
+
+def test_bytes_are_whole_numbers_however_large_a_file_is() -> None:
+    # A third of 3 * 10**17 + 3 bytes, which a float of 53 bits does not hold.
+    split = Split(name="train", shard_lengths=(3,), shard_bytes=(3 * 10**17 + 3,))
+    found = SplitFiles(split).bytes_of(np.array([0, 0]), np.array([1, 3]))
+    assert found.tolist() == [10**17 + 1, 3 * 10**17 + 3]

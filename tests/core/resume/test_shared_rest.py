@@ -135,3 +135,17 @@ def test_a_share_of_nothing_has_no_buffer() -> None:
     assert rest.replay is not None
     assert (rest.replay.buffer_size, rest.replay.num_elements) == (10, 10)
     assert Case(rows=(), cycle=2, block=1, buffer=4).rest().replay is None
+
+
+def test_stretches_of_a_file_are_one_file_whichever_split_it_is_of() -> None:
+    dataset = toy_dataset({"test": (4,), "train": (9,)})
+    split, skip, take = (np.array(column) for column in ([0, 1, 1], [0, 2, 7], [2, 4, 2]))
+    zeros = np.zeros_like(split)
+    reads = Reads(files=dataset, part=zeros, split=split, shard=zeros, skip=skip, take=take)
+    rest = SharedRest(epoch=0, reads=reads, cycle=2, block=1, buffer=None, buffer_seeds=None)
+    codes = ExampleCodes(dataset, ["test", "train"], reads)
+    handed_out = np.concatenate([*rest.chunks(0, 8, codes)])
+    # Two files are open: ids 0 and 1 of the one, and of the other 2 to 5, then 7 and 8.
+    assert codes.ids(handed_out) == [
+        *("test:0", "train:2", "test:1", "train:3", "train:4", "train:5", "train:7", "train:8"),
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -106,6 +106,17 @@ def test_a_reversed_order_is_no_better_than_a_sorted_one() -> None:
     )
     assert other < 0.01
     assert one < 0.01
+
+
+@pytest.mark.parametrize("name", ["same_shard_neighbours", "neighbour_distance"])
+def test_neighbours_in_all_permutations_are_as_expected(name: str) -> None:
+    found = [
+        metric(near_metrics(in_equal_shards(np.array(order), 3), 2), name)
+        for order in permutations(range(6))
+    ]
+    values = [each.value for each in found]
+    assert found[0].expected == pytest.approx(np.mean(values))
+    assert found[0].spread == pytest.approx(np.std(values))
 
 
 def test_shards_of_one_example_tell_nothing_of_neighbours() -> None:
