@@ -18,7 +18,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.counting import local_runner
 from shardctl.readers.index.counting.local_runner import LocalRunner
-from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import FileContents
 from tests.children import start
 from tests.files.stores.fault_server import Faults
@@ -67,7 +67,7 @@ def test_remote_files_are_counted_at_the_same_time_by_threads(
     """Each waits for the network: here none is done before all have begun."""
     for index in range(3):
         (tmp_path / str(index)).write_bytes(framed(*[b"x"] * index))
-    together, count_one = threading.Barrier(3), local_runner.count_one
+    together = threading.Barrier(3)
 
     def count(*task: Any, **told: Any) -> CountedFile:
         together.wait(20)
