@@ -13,6 +13,9 @@ import pytest
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.errors import DatasetError
+from shardctl.files.stores.remote_path import RemotePath
+from shardctl.readers import files_on_disk
 from shardctl.readers.catalog import catalog_dataset
 from shardctl.readers.files_on_disk import check_files, with_disk_bytes
 from shardctl.readers.reference import read_dataset
@@ -25,6 +28,22 @@ from tests.tfds_datasets import WRITABLE_FORMATS, build_dataset
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     return build_dataset(tmp_path, splits={"train": [3, 0, 5], "test": [2]})
+
+
+@pytest.mark.parametrize("remote", [True, False])
+def test_a_folder_that_cannot_be_listed_is_said_of_a_remote_one(
+    remote: bool, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows whether its files are there; a local one has none that could be read."""
+
+    def refused(folder: object) -> object:
+        raise DatasetError("no answer")
+
+    monkeypatch.setattr(files_on_disk, "files_in", refused)
+    if remote:
+        monkeypatch.setattr(files_on_disk, "path_of", lambda text: RemotePath(f"gs://b{text}"))
+    found = check_files(read_tfds_folder(toy))
+    assert found.unlisted == ("no answer" if remote else None)
 
 
 def problems(folder: Path) -> list[tuple[str, str | None, str]]:

@@ -137,7 +137,7 @@ def check_fits(case: tuple[HostsPlan, Screen]) -> None:
 
 
 def test_no_line_is_wider_than_the_screen() -> None:
-    check_cases(CASES, check_fits, 8)
+    check_cases(CASES, check_fits, 4)
 
 
 @pytest.mark.fuzz

@@ -40,7 +40,7 @@ def test_a_host_reads_no_file_of_another(folder: Path) -> None:
 
 
 def test_more_hosts_than_files_or_examples(folder: Path) -> None:
-    for host_by, steps in (("files", 3), ("even", 1), ("examples", 1)):
+    for host_by, steps in (("files", 3), ("examples", 1)):
         found = [
             evaluated(folder, settings={"host_by": host_by}, host=f"{index}/13")
             for index in (2, 12)

@@ -186,6 +186,7 @@ def position_elements() -> Any:
     return [{"id": np.zeros(4)}]
 
 
+@pytest.mark.slow
 def test_elements_of_stages_are_counted_with_their_steps(builder: Any) -> None:
     settings = as_settings({"stages": "train | shuffle(5, seed=1) | batch(4) | repeat(2)"})
     step, position = Trained(), Position(builder, None, settings)

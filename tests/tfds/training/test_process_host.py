@@ -228,6 +228,7 @@ with strategy.scope():
 
 
 @pytest.mark.slow
+@pytest.mark.tensorflow
 def test_the_workers_of_a_real_strategy_say_who_they_are(tmp_path: Path) -> None:
     """Two processes that TensorFlow makes one cluster of."""
     sockets = [socket.create_server(("localhost", 0)) for _ in range(2)]

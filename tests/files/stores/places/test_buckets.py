@@ -18,6 +18,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.stores.places.buckets import bucket_and_key, prefix_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
+from tests.children import start
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import RemotePlace, lead_to
 
@@ -243,7 +244,7 @@ def test_ctrl_c_ends_at_once(
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
     paths = {"http": faults.url("a"), "s3": "s3://bucket/a", "gs": "gs://bucket/a"}
     command = [sys.executable, "-c", _STALLED, paths[kind]]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"begun\n"
         while not faults.requests:

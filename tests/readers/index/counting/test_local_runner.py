@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.index.counting import local_runner
 from shardctl.readers.index.counting.local_runner import LocalRunner
-from shardctl.readers.index.runner import CountedFile, FileToCount
+from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import FileContents
 from tests.children import start
 from tests.files.stores.fault_server import Faults
@@ -58,6 +59,25 @@ def endless(folder: Path, count: int = 3) -> None:
         with (folder / str(index)).open("wb") as file:
             file.write(header(LONG))
             file.truncate(LONG + 16)
+
+
+def test_remote_files_are_counted_at_the_same_time_by_threads(
+    tmp_path: Path, processes: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each waits for the network: here none is done before all have begun."""
+    for index in range(3):
+        (tmp_path / str(index)).write_bytes(framed(*[b"x"] * index))
+    together = threading.Barrier(3)
+
+    def count(*task: Any, **told: Any) -> CountedFile:
+        together.wait(20)
+        return count_one(*task, **told)
+
+    monkeypatch.setattr(local_runner, "count_one", count)
+    monkeypatch.setattr(local_runner, "is_remote", lambda path: True)
+    found = contents(LocalRunner(jobs=1).count(tasks(tmp_path)))
+    assert {index: one.num_records for index, one in found.items()} == {0: 0, 1: 1, 2: 2}
+    assert processes == []
 
 
 def test_the_answers_are_the_same_whatever_jobs(
