@@ -178,3 +178,9 @@ def test_what_the_buffer_had_read_is_read_again_from_where_it_goes_on() -> None:
     found = behind_buffer(buffer_size=8, emitted=20, num_elements=60, risk=1.5)
     assert found.buffers_again == 2
     assert (found.num_read, found.first_read, found.num_read_again) == (27, 11, 16)
+
+
+def test_where_nothing_is_read_again_nothing_is_repeated() -> None:
+    found = behind_buffer(buffer_size=8, emitted=20, num_elements=60, risk=None)
+    assert (found.first_read, found.most_lost) == (27, 7)
+    assert (found.least_repeated, found.most_repeated) == (0, 0)

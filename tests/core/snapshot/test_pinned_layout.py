@@ -100,3 +100,12 @@ def test_the_digests_of_a_split_kept_as_it_is_can_be_made_for_any_chunk() -> Non
 
     cases = st.tuples(shard_lengths(), st.integers(1, 9))
     check_cases(cases, check, 50)
+
+
+def test_the_name_of_a_file_is_part_of_its_digest() -> None:
+    def digests(pattern: str) -> tuple[str, ...]:
+        files = ShardFiles(pattern=pattern, num_shards=4)
+        split = Split(name="train", shard_lengths=(3, 4, 5, 6), files=(files,))
+        return tuple(ShardHashes.of(split, 2).digests)
+
+    assert len({*digests("a-\0"), *digests("b-\0")}) == 4

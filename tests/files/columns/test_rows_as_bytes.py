@@ -67,3 +67,8 @@ def test_short_and_long_entries_together() -> None:
     for entries in ([b"a", b"b" * 200], [b"c" * 200, b"d" * 199]):
         parts: list[Part] = [Choice(entries=entries, which=numbers.values // 999), numbers, b"\n"]
         assert rows_as_bytes(parts, 1000) == _slowly(parts, 1000)
+
+
+def test_a_text_is_padded_as_numbers_are() -> None:
+    parts: list[Part] = [Padded(parts=["é".encode()], width=3, align="right"), b"\n"]
+    assert rows_as_bytes(parts, 2) == "  é\n  é\n".encode()

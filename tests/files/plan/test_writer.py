@@ -90,6 +90,7 @@ def test_hosts_have_lists_of_their_own_an_idle_one_an_empty_list() -> None:
         (2, 3, 0),
     ]
     assert [len(host["file_instructions"]) for host in document["hosts"]] == [1, 0, 0]
+    assert as_json(plan).count('      "file_instructions": []\n    }') == 2
     assert [row[0] for row in instruction_rows(plan).rows()] == ["0/3"]
 
 
