@@ -76,7 +76,7 @@ def install_command(version: str, package: str = "tensorflow") -> str:
     """
     line = _known(version)
     if line is None:  # nobody has tried what goes with it
-        return "pip install --upgrade tensorflow tensorflow-datasets"
+        return "pip install -U tensorflow tensorflow-datasets"
     wanted = (f"{package}=={line.name}.*", TFDS, *line.besides)
     return " ".join(("pip install", *(f"'{requirement}'" for requirement in wanted)))
 

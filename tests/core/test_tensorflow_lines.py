@@ -59,4 +59,4 @@ def test_what_is_no_version_is_of_no_line() -> None:
     assert line_of("") is None
     assert not is_newer_than_known("nightly")
     assert requirement_beside("nightly", "pyarrow") is None
-    assert install_command("nightly") == "pip install --upgrade tensorflow tensorflow-datasets"
+    assert install_command("nightly") == "pip install -U tensorflow tensorflow-datasets"

@@ -71,7 +71,7 @@ def test_what_is_missing_is_named_with_what_installs_it(
             {"tensorflow": "2.21.0"},
             "pip install 'tensorflow==2.21.*' 'tensorflow-datasets>=4.9.10'",
         ),
-        ({"tensorflow": "2.30.0"}, "pip install --upgrade tensorflow tensorflow-datasets"),
+        ({"tensorflow": "2.30.0"}, "pip install -U tensorflow tensorflow-datasets"),
     ],
 )
 @pytest.mark.parametrize("kind", [ImportError, TypeError, KeyError])

@@ -27,7 +27,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--python", action="append", choices=PYTHONS, dest="pythons")
     parser.add_argument("--quick", action="store_true", help="a few tests that compare orders")
     parser.add_argument("--envs", type=Path, help="keep the environments in this folder")
-    parser.add_argument("--processes", default="2", help="of pytest, as its -n")
+    parser.add_argument("--processes", help="of pytest, as its -n [default: 2; 0 of --quick]")
     asked = parser.parse_args(words)
     names = [line.name for line in LINES]
     for name in asked.lines:
@@ -43,7 +43,8 @@ def main(words: Sequence[str] | None = None) -> int:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             folder = asked.envs or Path(scratch)
-            found = tried(pair, folder, quick=asked.quick, processes=asked.processes)
+            processes = asked.processes or ("0" if asked.quick else "2")
+            found = tried(pair, folder, quick=asked.quick, processes=processes)
         rows.append(row(cells(pair, found)))
         failed |= not found.is_good
         print(f"{pair}: {rows[-1]}", *found.failures, sep="\n  ", flush=True)
@@ -52,10 +53,11 @@ def main(words: Sequence[str] | None = None) -> int:
 
 
 def pairs(lines: Sequence[str], pythons: Sequence[str] | None) -> Iterator[Pair]:
-    """Yield the pairs that are asked for; each line with its newest Python where none is."""
+    """Yield the pairs that are asked for; each line with its newest Python here where none is."""
     for line in LINES:
         if not lines or line.name in lines:
-            for python in pythons or line.pythons[-1:]:
+            here = next(filter(interpreter, reversed(line.pythons)), line.pythons[-1])
+            for python in pythons or [here]:
                 yield Pair(python=python, line=line)
 
 
