@@ -17,6 +17,7 @@ def pyarrow_module(name: str, what: str) -> Any:
         MissingDependencyError: it is not installed, or too new for the NumPy that TensorFlow takes.
     """
     try:
+        importlib.import_module("pyarrow")  # not asked for again where its module is loaded
         return importlib.import_module(name)
     except ImportError as error:
         beside = requirement_beside(provided("installed_version")("tensorflow") or "", "pyarrow")

@@ -78,7 +78,11 @@ def test_options_that_leave_the_order_open_are_refused(builder: Any) -> None:
 
 
 def test_an_iterator_that_began_elsewhere_is_refused(builder: Any) -> None:
-    for begin in (lambda ds: ds.as_numpy_iterator(), lambda ds: iter(ds.map(lambda x: x))):
+    begins: list[Callable[[Any], Any]] = [
+        lambda ds: ds.as_numpy_iterator(),
+        lambda ds: iter(ds.map(lambda x: x)),
+    ]
+    for begin in begins:
         position = Position(builder, "train", BATCHED)
         iterator = begin(position.dataset())
         for _ in range(2):  # goes on where it is

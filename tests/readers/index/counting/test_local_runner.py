@@ -230,7 +230,7 @@ list(LocalRunner().count(tasks))
 def test_ctrl_c_does_not_wait_for_files_far_away(faults: Faults) -> None:
     faults.delay = 30
     command = [sys.executable, "-c", _COUNTING, *(faults.url(str(number)) for number in range(5))]
-    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+    with start(command, stderr=subprocess.PIPE) as process:
         while not faults.requests:
             time.sleep(0.02)
         begun = time.monotonic()
