@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 import re
 from dataclasses import dataclass
@@ -98,7 +99,7 @@ class Sources:
         if even is not None:
             spec = tfds.even_splits(spec, even[1], drop_remainder=False)[even[0]]
         config = tfds.ReadConfig(add_tfds_id=True, **settings)
-        dataset = tfds.builder_from_directory(folder).as_dataset(
+        dataset = _builder(folder).as_dataset(
             split=spec, read_config=config, shuffle_files=shuffles
         )
         return dataset.map(lambda example: example["tfds_id"])
@@ -125,6 +126,13 @@ class Sources:
             )
         prefix = f"{name}-{read.spec}.id__"
         return records.map(lambda record: prefix + tf.strings.as_string(_id_of(record)))
+
+
+@functools.cache
+def _builder(folder: Path) -> Any:
+    import tensorflow_datasets as tfds
+
+    return tfds.builder_from_directory(folder)
 
 
 def _id_of(record: Any) -> Any:
