@@ -164,6 +164,8 @@ def _reason(path: str, error: Exception) -> str:
         return "files are written on this machine alone"
     if isinstance(error, FileNotFoundError) and not os.path.isdir(os.path.dirname(path) or "."):
         return f"there is no folder {os.path.dirname(path)}"
+    if isinstance(error, ValueError) and "\0" in path:  # each Python says it in other words
+        return "a path holds no null character"
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 

@@ -128,7 +128,7 @@ def test_nothing_is_there_before_all_of_it_is(tmp_path: Path) -> None:
         ("s3://b/out", "cannot write 's3://b/out': files are written on this machine alone"),
         ("file/out", "cannot write 'file/out': Not a directory"),
         ("loop", "cannot write 'loop': Too many levels of symbolic links"),
-        ("a\0b", "cannot write 'a\\x00b': embedded null byte"),
+        ("a\0b", "cannot write 'a\\x00b': a path holds no null character"),
         ("/dev/full", "cannot write '/dev/full': No space left on device"),
     ],
 )
