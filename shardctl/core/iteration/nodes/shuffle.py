@@ -15,7 +15,7 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.tfds_rules import WHOLE_DATASET
-from shardctl.errors import UsageError
+from shardctl.errors import UnpredictableOrderError, UsageError
 
 # An element stays longer than k buffers in a buffer with probability exp(-k).
 _FEW, _MANY = 4, 16
@@ -50,6 +50,14 @@ class Shuffle(Node):
         self.lasting = () if generator.is_fixed else (generator,)
         if buffer == WHOLE_DATASET and child.is_infinite:
             raise UsageError(f"{generator.stage} of a dataset without end never fills its buffer")
+        if buffer == WHOLE_DATASET and count != 1 and child.cardinality < 0:
+            # As behind choose_from_datasets. With epochs of 8, 9 and 9 elements TensorFlow 2.21
+            # handed out another order than a buffer as large as the first epoch does.
+            raise UnpredictableOrderError(
+                f"{generator.stage} with the repeat behind it, of a dataset whose passes may "
+                "differ in length: nobody has compared what its buffer holds then; "
+                "give shuffle a number"
+            )
 
     @property
     def is_infinite(self) -> bool:
