@@ -88,6 +88,8 @@ def test_a_signal_between_any_two_instructions_finds_what_was_trained_on(builder
 
     before = sys.gettrace()
     try:
+        # Python 3.12 traces instructions only if some frame asked for it before this.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(trace)
         for _ in position.count(position.dataset().take(2), step=step):
             step.steps += 1
