@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import io
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any, TypeVar
 
 from shardctl.core.tensorflow_lines import install_command, is_newer_than_known
@@ -74,13 +77,24 @@ def without_autograph(function: Function) -> Function:
 
 def _imported(module: str, title: str) -> Any:
     try:
-        return importlib.import_module(module)
+        with _without_stdout():
+            return importlib.import_module(module)
     except Exception as error:  # of any kind where a package that it imports is too new or too old
         said = printable(str(error).partition("\n")[0] or type(error).__name__, 300)
         raise MissingDependencyError(
             f"{title} is needed for this and cannot be imported ({said}); "
             f"install it with: {_cure()}"
         ) from error
+
+
+def _without_stdout() -> AbstractContextManager[object]:
+    """Keep to itself what is printed, which would get among a command's answer.
+
+    TensorFlow prints the error of an import that an interrupt has ended in C code.
+    """
+    if threading.current_thread() is threading.main_thread():  # elsewhere none comes
+        return contextlib.redirect_stdout(io.StringIO())
+    return contextlib.nullcontext()
 
 
 def _cure() -> str:

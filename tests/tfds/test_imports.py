@@ -97,6 +97,21 @@ def test_a_broken_tfds_is_named_with_what_mends_it_beside_the_installed_tensorfl
     assert "\n" not in said
 
 
+def test_what_is_printed_on_the_way_is_no_answer(
+    shadow: Shadow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """TensorFlow prints that `ssl` cannot be imported where an interrupt came just then."""
+    shadow("2.21.0")
+    monkeypatch.delitem(sys.modules, "tensorflow_datasets", raising=False)
+    (tmp_path / "tensorflow_datasets.py").write_text('print("Failed to load ssl module.")')
+    monkeypatch.syspath_prepend(tmp_path)
+    tensorflow_datasets()
+    assert capfd.readouterr().out == ""
+
+
 def test_a_newer_tensorflow_is_warned_of_once(shadow: Shadow) -> None:
     shadow("2.99.0")
     with pytest.warns(UnprovenVersionWarning) as caught:
