@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
 PLACES = ("s3", "gcs", "hub", "web")
@@ -35,12 +35,12 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data dir as TFDS writes one; one dataset of it is not as its metadata says."""
     root = tmp_path_factory.mktemp("remote") / "tfds"
-    build_dataset(root, splits=LENGTHS)
-    folder = build_dataset(root, name="spoilt", splits=LENGTHS)
+    write_dataset(root, splits=LENGTHS)
+    folder = write_dataset(root, name="spoilt", splits=LENGTHS)
     (folder / "spoilt-train.tfrecord-00002-of-00004").unlink()
     (folder / "spoilt-train.tfrecord-00004-of-00005").write_bytes(b"x")
     (folder / "spoilt-test.tfrecord-00001-of-00002").write_bytes(b"no records at all, but bytes")
-    build_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
+    write_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
     return root
 
 

@@ -18,7 +18,7 @@ import yaml
 from tests.cases import add_cases
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
 README = Path(__file__).parents[3] / "README.md"
@@ -311,7 +311,7 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Two folders of one shape."""
     a, b = (
-        build_dataset(tmp_path / name, splits={"train": [4, 3]}, with_files=False)
+        write_dataset(tmp_path / name, splits={"train": [4, 3]}, with_files=False)
         for name in ("first", "second")
     )
     return a, b
@@ -358,7 +358,7 @@ def test_a_snapshot_of_before_does_not_know_the_order_of_folders(
     from shardctl.core.snapshot.snapshot import checksum
 
     a, b = folders
-    longer = build_dataset(tmp_path / "third", splits={"train": [4, 4]}, with_files=False)
+    longer = write_dataset(tmp_path / "third", splits={"train": [4, 4]}, with_files=False)
     for second, code in ((b, 1), (longer, 0)):
         shardctl("snapshot", "-d", a, "-d", second, "-f", "json", "-o", "old.json")
         document = json.loads(Path("old.json").read_text())

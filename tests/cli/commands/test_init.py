@@ -29,7 +29,7 @@ DEFAULT = re.compile(r"^( *)#(\w+: .*)$", re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
-def toys(shardctl: Shardctl) -> None:
+def layouts(shardctl: Shardctl) -> None:
     """Two datasets, and an order of the files of both."""
     Path("toy.yaml").write_text(LAYOUT.format(ordered=""))
     Path("ordered.yaml").write_text(LAYOUT.format(ordered="ordered: true\n"))

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 SCRIPT = """
 import tensorflow as tf
@@ -47,7 +47,7 @@ def fails():
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("inspect")
-    return build_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2, 3]})
+    return write_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2, 3]})
 
 
 @pytest.fixture

@@ -21,7 +21,7 @@ from tests.cases import check_cases
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
 from tests.core.order.order_cases import read_settings
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 IMAGENET = ("-d", "imagenet2012")
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -244,8 +244,8 @@ def test_an_array_may_be_piped() -> None:
 def test_datasets_of_stages_are_looked_up_in_the_data_dir_of_the_command(
     shardctl: Shardctl, tmp_path: Path
 ) -> None:
-    build_dataset(tmp_path / "data", "first", {"train": [3, 4]})
-    build_dataset(tmp_path / "data", "second", {"train": [5]})
+    write_dataset(tmp_path / "data", "first", {"train": [3, 4]})
+    write_dataset(tmp_path / "data", "second", {"train": [5]})
     stages = "zip(train, read(train, data=second)) | take(2)"
     options = ("-d", "first", "--data-dir", tmp_path / "data", "--stages", stages, "-f", "ids")
     ran = shardctl("simulate", *options)

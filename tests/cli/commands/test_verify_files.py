@@ -21,7 +21,7 @@ import yaml
 from tests.children import run_on_a_terminal, start
 from tests.cli.conftest import Shardctl
 from tests.record_files import framed, header
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 # A newer pyarrow does not work beside NumPy 1, which TensorFlow 2.16 and 2.17 need.
 PYARROW = f"pip install '{'pyarrow<26' if np.__version__ < '2' else 'shardctl[files]'}'"
@@ -30,7 +30,7 @@ PYARROW = f"pip install '{'pyarrow<26' if np.__version__ < '2' else 'shardctl[fi
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("verify-files")
-    return build_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2]})
+    return write_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2]})
 
 
 @pytest.fixture
@@ -133,7 +133,7 @@ def test_a_missing_package_is_named(
     module: str,
     way: str,
 ) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
+    folder = write_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
     hidden: Any = None
     monkeypatch.setitem(sys.modules, module, hidden)
     ran = shardctl("verify", "--files", "-d", folder)
