@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 from hypothesis import is_hypothesis_test, seed, settings
 from hypothesis.internal.conjecture import providers
 
@@ -186,7 +186,7 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs the real TensorFlow or TFDS; leave out kinds that `-m` does not name."""
     for item in items:
-        if isinstance(item, pytest.Function) and _runs_tensorflow(item):
+        if _runs_tensorflow(item):
             item.add_marker(pytest.mark.tensorflow)
     marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
     left_out = {kind for kind in ON_DEMAND if kind not in config.option.markexpr}
@@ -304,8 +304,10 @@ def _counting(test: Any) -> Any:
     return counted
 
 
-def _runs_tensorflow(item: pytest.Function) -> bool:
+def _runs_tensorflow(item: pytest.Item) -> bool:
     """Return whether a test, or a fixture that it takes, imports TensorFlow or TFDS."""
+    if not isinstance(item, pytest.Function):
+        return isinstance(item, DoctestItem) and item.name.startswith("shardctl.tfds.")
     test = item.obj.hypothesis.inner_test if is_hypothesis_test(item.obj) else item.function
     fixtures = item._fixtureinfo.name2fixturedefs.values()
     functions = (test, *(definition.func for definitions in fixtures for definition in definitions))
