@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 from hypothesis import is_hypothesis_test, seed, settings
 from hypothesis.internal.conjecture import providers
 
@@ -57,11 +57,16 @@ settings.load_profile("same")
 vars(providers)["is_local_module_file"] = lambda path: False
 
 # One process tests a few files sooner than several do, which each start and collect them. That each
-# of several imports TensorFlow costs no time where a processor is idle.
+# of several imports TensorFlow costs no time where a processor is idle. Of all tests some wait, for
+# a browser or a program, and one process more than there are processors works meanwhile.
 FEW_FILES = 5
+MANY_FILES = 100
 
 # Tests that run where `-m` names their mark, or the arguments name them one by one.
 ON_DEMAND = ("fuzz", "slow")
+
+# The `-m` of a quick run, which leaves out long tests too and takes fewer generated cases.
+QUICK = "not tensorflow"
 
 # What a shell may say of fuzz tests.
 KEPT = ("SHARDCTL_FUZZ", "SHARDCTL_PIPELINES", "SHARDCTL_SEED")
@@ -127,15 +132,12 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it.
-
-    A quick run is one without TensorFlow.
-    """
+    """Draw the seed of a fuzz run that has none; the processes of xdist inherit it."""
     config.pluginmanager.register(_FewDoctests())  # which concerns folders beside this one, too
     fuzz = "fuzz" in config.option.markexpr or _names_tests(config)
     if fuzz and not os.environ.get("SHARDCTL_SEED"):
         os.environ["SHARDCTL_SEED"] = secrets.token_hex(4)
-    begin_run(quick=config.option.markexpr == "not tensorflow")
+    begin_run(quick=config.option.markexpr == QUICK)
     same = settings.get_profile("same")
     settings.register_profile("this run", same, max_examples=in_this_run(same.max_examples))
     settings.load_profile("this run")
@@ -146,11 +148,14 @@ def pytest_report_header() -> str:
     return f"{variable_of_seed()}: the cases of fuzz tests follow from it"
 
 
-def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """Let one process run a few files, and as many as there are processors all the others."""
-    if config.option.collectonly or len(_test_files(config)) <= FEW_FILES:
+@pytest.hookimpl(wrapper=True)
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> Generator[None, int, int]:
+    """Let one process run a few files, as many as there are processors more, and one more all."""
+    num_processors = yield
+    num_files = len(_test_files(config))
+    if config.option.collectonly or num_files <= FEW_FILES:
         return 0
-    return None
+    return num_processors + (num_files >= MANY_FILES)
 
 
 class _FewDoctests:
@@ -181,10 +186,11 @@ def pytest_collection() -> Iterator[None]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what runs the real TensorFlow or TFDS; leave out kinds that `-m` does not name."""
     for item in items:
-        if isinstance(item, pytest.Function) and _runs_tensorflow(item):
+        if _runs_tensorflow(item):
             item.add_marker(pytest.mark.tensorflow)
     marks = {item: {mark.name for mark in item.iter_markers()} for item in items}
     left_out = {kind for kind in ON_DEMAND if kind not in config.option.markexpr}
+    left_out |= {"long"} if config.option.markexpr == QUICK else set()
     unwanted = [item for item in items if not left_out.isdisjoint(marks[item])]
     if unwanted and not _names_tests(config):
         config.hook.pytest_deselected(items=unwanted)
@@ -299,8 +305,10 @@ def _counting(test: Any) -> Any:
     return counted
 
 
-def _runs_tensorflow(item: pytest.Function) -> bool:
+def _runs_tensorflow(item: pytest.Item) -> bool:
     """Return whether a test, or a fixture that it takes, imports TensorFlow or TFDS."""
+    if not isinstance(item, pytest.Function):
+        return isinstance(item, DoctestItem) and item.name.startswith("shardctl.tfds.")
     test = item.obj.hypothesis.inner_test if is_hypothesis_test(item.obj) else item.function
     fixtures = item._fixtureinfo.name2fixturedefs.values()
     functions = (test, *(definition.func for definitions in fixtures for definition in definitions))

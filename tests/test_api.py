@@ -30,6 +30,7 @@ def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
         _ = shardctl.plam  # type: ignore[attr-defined]
 
 
+@pytest.mark.long
 def test_the_bridge_is_there_without_an_import_of_its_own() -> None:
     code = "import shardctl, sys; shardctl.tfds.resume; sys.exit('tensorflow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -170,6 +171,7 @@ def answers(tmp_path: Path) -> Iterator[object]:
     yield shardctl.list_datasets()
 
 
+@pytest.mark.long
 def test_a_repr_is_short_and_names_its_class(tmp_path: Path) -> None:
     told = [(type(answer).__name__, repr(answer)) for answer in answers(tmp_path)]
     assert len(told) > 35
@@ -179,6 +181,7 @@ def test_a_repr_is_short_and_names_its_class(tmp_path: Path) -> None:
         assert name in text or name == "OnDemand"
 
 
+@pytest.mark.long
 def test_answers_are_equal_to_their_twins_also_copied_and_pickled(tmp_path: Path) -> None:
     twins = zip(answers(tmp_path), answers(tmp_path), strict=True)
     for answer, twin in twins:

@@ -95,6 +95,7 @@ def with_seed(patch: pytest.MonkeyPatch, project: pytest.Pytester, seed: str) ->
     return cases
 
 
+@pytest.mark.long
 def test_a_fuzz_run_takes_the_cases_of_its_seed(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,6 +110,7 @@ def test_a_fuzz_run_takes_the_cases_of_its_seed(
     assert len(numbers) == 2  # each test, too
 
 
+@pytest.mark.long
 def test_a_fuzz_run_without_a_seed_draws_one_and_says_it(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -130,6 +132,7 @@ def failing(project: pytest.Pytester, patch: pytest.MonkeyPatch) -> tuple[str, l
     return command, [case for case in cases if "[it's]" in case]
 
 
+@pytest.mark.long
 def test_a_failure_says_how_the_same_cases_are_tried_again(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +157,7 @@ def test_a_shell_tries_the_same_cases_in_processes_of_xdist(
     assert taken(project) == cases
 
 
+@pytest.mark.long
 def test_an_ordinary_run_takes_the_same_cases_everywhere(
     project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,6 +173,7 @@ def test_an_ordinary_run_takes_the_same_cases_everywhere(
     assert run(project)[1] == cases
 
 
+@pytest.mark.long
 def test_a_quick_run_takes_fewer_of_them_and_all_of_a_few(project: pytest.Pytester) -> None:
     _, cases = run(project, "-m", "not tensorflow")
     assert len([case for case in cases if "test_ordinary_law" in case]) == 33
@@ -180,3 +185,18 @@ def test_a_quick_run_takes_fewer_of_them_and_all_of_a_few(project: pytest.Pytest
     assert [*some_of(range(40))] == [*range(40)]
     begin_run(quick=True)
     assert [*some_of(range(40))] == [*range(8), *range(26, 40, 3)]  # a third
+
+
+def test_a_quick_run_leaves_out_long_tests(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_tiny="import pytest\n@pytest.mark.long\ndef test_long(): pass\ndef test_short(): pass"
+    )
+    for words, names in (
+        (["-m", "not tensorflow"], ["test_short"]),
+        (["-m", "not tensorflow", "test_tiny.py::test_long"], ["test_long"]),
+        (["-m", "not slow"], ["test_long", "test_short"]),
+        ([], ["test_long", "test_short"]),
+    ):
+        said = project.runpytest_inprocess("-p", "tests.conftest", "-v", *words).outlines
+        assert [name for name in names if any(f"::{name} PASSED" in line for line in said)] == names
+        assert len([line for line in said if "PASSED" in line]) == len(names)

@@ -42,6 +42,7 @@ def script_at(path: Path, text: str) -> Script:
     )
 
 
+@pytest.mark.long
 def test_a_right_script_ends_as_if_nobody_had_killed_it(tmp_path: Path) -> None:
     script = script_at(tmp_path / "train.py", SCRIPT)
     whole = whole_run(script, tmp_path / "whole")
@@ -54,6 +55,7 @@ def test_a_right_script_ends_as_if_nobody_had_killed_it(tmp_path: Path) -> None:
     assert "8 kills in" in str(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("restored", "message"),
     [
@@ -70,6 +72,7 @@ def test_a_wrong_script_is_noticed(tmp_path: Path, restored: str, message: str) 
         check_killed_runs(wrong, whole, tmp_path / "killed", kills=MOMENTS)
 
 
+@pytest.mark.long
 def test_a_script_that_fails_says_why(tmp_path: Path) -> None:
     script = script_at(tmp_path / "train.py", SCRIPT)
     whole = whole_run(script, tmp_path / "whole")

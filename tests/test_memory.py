@@ -26,6 +26,7 @@ main()
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read in /proc")
 @pytest.mark.parametrize(
     ("command", "num_shards"),

@@ -53,6 +53,7 @@ _LOADS_NOTHING = [
 ]
 
 
+@pytest.mark.long
 def test_commands_that_need_nothing_load_nothing(tmp_path: Path) -> None:
     """All of them in one process, which tells after which of them something was there."""
     program = f"""
@@ -78,6 +79,7 @@ for arguments in {_LOADS_NOTHING!r}:
     assert "usage: shardctl" in ran.stdout.lower()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "allowed"),
     [
@@ -95,6 +97,7 @@ def test_a_command_loads_what_it_needs(
     assert modules_after(program, tmp_path) <= allowed
 
 
+@pytest.mark.long
 def test_what_is_loaded_is_noticed(tmp_path: Path) -> None:
     assert modules_after("import numpy, yaml", tmp_path) == {"numpy", "yaml"}
 
@@ -166,6 +169,7 @@ def test_the_slim_install_of_the_guide_names_every_dependency_but_tensorflow() -
 _LIBRARIES = {"grain", "torch", "torchdata", "accelerate", "transformers", "datasets", "tensorflow"}
 
 
+@pytest.mark.long
 def test_planning_with_a_loader_imports_no_library(tmp_path: Path) -> None:
     """All of them in one process: each of these lines left none behind."""
     program = f"""

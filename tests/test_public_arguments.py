@@ -159,6 +159,7 @@ def checked_same(
     return num_cases
 
 
+@pytest.mark.long
 @NEEDS_ORBAX
 def test_every_public_argument_has_a_case() -> None:
     assert set(CALLS) == set(public_parameters())
@@ -176,6 +177,7 @@ _LONG = [
 _FEW_TYPES = [np.int8, np.uint64, Index]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_PLANNING)
 def test_every_type_of_number_gives_the_answer_of_the_int(name: str) -> None:
     types = _FEW_TYPES if name in _LONG else NUMBER_TYPES
@@ -203,6 +205,7 @@ def test_arrays_of_every_type_give_the_answer_of_a_list(name: str) -> None:
                 add_cases()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_PLANNING)
 def test_truth_values_and_texts_of_numpy_are_kept_as_those_of_python(name: str) -> None:
     world = World()
@@ -336,6 +339,7 @@ def refused(name: str, call: Call, world: World, parameter: inspect.Parameter, w
     assert len(str(error)) < 1000, said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", skipped_without_orbax(CALLS))
 def test_what_is_no_number_flag_text_or_value_of_ours_is_refused_by_name(name: str) -> None:
     add_cases(checked_wrong(name, World()))

@@ -40,6 +40,7 @@ def ways(layout: Path) -> list[Any]:
     return [str(layout), layout, [layout], (str(layout), layout)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_A_DATASET)
 def test_a_reference_gives_the_answer_of_its_dataset(name: str, layout: Path) -> None:
     world = World()

@@ -64,6 +64,7 @@ class Table(HTMLParser):
             self.rows[-1][-1] += data
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_table_is_the_csv_of_the_command(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -9,6 +9,8 @@ import pytest
 
 from tests.browser.chromium import chromium, open_all, opened, started, violations
 
+pytestmark = pytest.mark.long
+
 
 def test_a_program_that_is_named_is_the_one(tmp_path: Path) -> None:
     program = tmp_path / "my-chromium"

@@ -16,6 +16,8 @@ from tests.browser.geometry import faults
 from tests.browser.pages import HOSTILE_NAME, HOSTILE_SPLIT, LONG_SPLIT, hostile
 from tests.planning.diff.diff_cases import dataset_of
 
+pytestmark = pytest.mark.long
+
 SCREENS = [(width, scheme) for width in (WIDE, NARROW) for scheme in ("light", "dark")]
 _SHUFFLED = {"shuffle_seed": 42, "buffer": 10_000, "buffer_seed": 7, "batch": 256}
 

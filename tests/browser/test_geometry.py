@@ -10,6 +10,8 @@ import pytest
 from tests.browser.chromium import opened
 from tests.browser.geometry import faults
 
+pytestmark = pytest.mark.long
+
 _SVG = '<svg viewBox="0 0 200 100" style="width:200px">{}</svg>'
 _FINE = {
     "lines": "<p>one</p><p>two</p>",

@@ -21,6 +21,8 @@ from tests.browser.chromium import NARROW, WIDE, Scheme, opened, violations, wid
 from tests.browser.geometry import faults
 from tests.rendering.pictures.drawn import HOSTILE, picture
 
+pytestmark = pytest.mark.long
+
 _ORDER = {"shuffle_seed": 3, "buffer": 10_000, "buffer_seed": 1}
 _DARK, _LIGHT = (24, 24, 24), (255, 255, 255)  # the backgrounds of `palette.py`
 

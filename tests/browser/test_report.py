@@ -18,6 +18,8 @@ from tests.browser.pages import (
     written,
 )
 
+pytestmark = pytest.mark.long
+
 # One page in an ordinary run, where the others add little to what is looked at.
 ONE_PAGE = [
     pytest.param(name, marks=[] if name == "hang" else pytest.mark.slow) for name in REPORTS

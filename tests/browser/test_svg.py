@@ -20,6 +20,8 @@ from tests.browser.chromium import opened
 from tests.browser.geometry import faults
 from tests.browser.pages import hang, hostile
 
+pytestmark = pytest.mark.long
+
 
 def sheets(made: Report) -> Iterator[tuple[str, tuple[Picture, ...]]]:
     """Yield the pictures of each answer of a report, as its command writes them."""

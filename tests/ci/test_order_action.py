@@ -129,6 +129,7 @@ def said_to_github(log: str) -> list[tuple[str, dict[str, str], str]]:
     return [as_github_reads(line) for line in log.splitlines() if line.startswith("::")]
 
 
+@pytest.mark.long
 def test_the_same_order_passes(project: Path, programs: Path) -> None:
     ran = run_step("Compare and lint", project, programs)
     assert (ran.code, ran.outputs, said_to_github(ran.log)) == (0, {"changed": "false"}, [])
@@ -136,6 +137,7 @@ def test_the_same_order_passes(project: Path, programs: Path) -> None:
     assert "### shardctl lint\n\n" in ran.summary
 
 
+@pytest.mark.long
 def test_another_order_fails_with_annotations_and_a_summary(project: Path, programs: Path) -> None:
     read_with(project, cycle=3)
     ran = run_step("Compare and lint", project, programs, snapshots="order.yaml\norders/*.yaml\n")

@@ -23,6 +23,7 @@ _FILES = {
 _WORKFLOW = yaml.safe_load(_FILES["workflows"].read_text("utf-8"))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(
     importlib.util.find_spec("check_jsonschema") is None, reason="needs check-jsonschema"
 )

@@ -91,6 +91,7 @@ def test_a_small_snapshot_of_many_epochs_does_not_make_diff_run_on(
     assert "60,000,000,000,000,000 ids would take about 19 years" in said.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -112,6 +113,7 @@ def test_what_needs_no_walk_through_the_order_is_answered(
     assert "error" not in said.stderr
 
 
+@pytest.mark.long
 def test_all_of_a_huge_order_goes_to_whoever_reads_as_much_as_is_wanted(huge: str) -> None:
     with start(
         [sys.executable, "-m", "shardctl", *f"simulate -d {huge} --take -1 -f ids".split()],
@@ -171,6 +173,7 @@ def seconds_to_end(words: str, folder: Path, delay: float) -> float:
     return needed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words", [*_LONG[:3], *(pytest.param(words, marks=pytest.mark.slow) for words in _LONG[3:])]
 )

@@ -188,6 +188,7 @@ def on_terminal(
     return shown.decode().replace("\r\n", "\n"), piped.decode()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("env", "colored"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
@@ -199,6 +200,7 @@ def test_on_a_real_terminal(tmp_path: Path, env: dict[str, str], colored: bool) 
     assert ("\x1b" in shown) == colored
 
 
+@pytest.mark.long
 def test_stdout_and_stderr_are_decided_each_for_itself(tmp_path: Path) -> None:
     (tmp_path / "toy.yaml").write_text(LAYOUT)
     words = ["plan", "train[:0shard]", "-d", str(tmp_path / "toy.yaml")]

@@ -199,6 +199,7 @@ _ENOUGH = {
 _OTHERS = ("verify", "inspect", "init", "help")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in _OTHERS])
 def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
@@ -304,6 +305,7 @@ def test_without_matplotlib_a_png_is_refused_and_no_file_is_left(
     assert shardctl("layout", "-d", "mnist", "-o", "shards.svg").exit_code == 0
 
 
+@pytest.mark.long
 def test_a_pipe_loads_nothing_that_draws() -> None:
     """Here `simulate` alone takes something of the pictures: where the visits of its rows end."""
     program = """

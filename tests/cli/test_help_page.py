@@ -64,6 +64,7 @@ def test_a_pipe_gets_plain_text_of_its_width(
         assert len(starts) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "environment", "boxes", "color"),
     [

@@ -154,6 +154,7 @@ def test_a_bug_shows_its_traceback_when_asked(
     assert ran.stderr.splitlines()[-1].startswith("error: internal error: TypeError: ")
 
 
+@pytest.mark.long
 def test_the_program_runs_by_itself(tmp_path: Path) -> None:
     ran = process("plan", "train[:1]", "-d", "mnist", "-f", "csv", cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, b"")
@@ -163,6 +164,7 @@ def test_the_program_runs_by_itself(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_is_not_an_error(tmp_path: Path) -> None:
     ran = process(
         *("layout", "-d", "imagenet2012", "--all", "-f", "json"),
@@ -211,12 +213,14 @@ def test_a_command_keeps_its_code_when_its_reader_left(
     assert (pinned / "said").read_text() == expected.errors
 
 
+@pytest.mark.long
 def test_a_reader_that_left_before_is_not_an_error(tmp_path: Path) -> None:
     """What Python says of a closed pipe where it ends, it says in a process of its own."""
     ran = process("list", shell='{ sleep 1; "$@"; echo $? >&2; } | true', cwd=tmp_path)
     assert (ran.stdout, ran.stderr) == (b"", b"0\n")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("redirection", "message"),
     [
@@ -231,6 +235,7 @@ def test_a_stdout_that_takes_nothing_is_one_line(
     assert (ran.returncode, ran.stderr) == (2, message)
 
 
+@pytest.mark.long
 def test_without_stderr_the_answer_is_the_same(tmp_path: Path) -> None:
     ran = process("plan", "train[:0shard]", "-f", "csv", shell='"$@" 2>&-', cwd=tmp_path)
     assert ran.returncode == 0
@@ -239,6 +244,7 @@ def test_without_stderr_the_answer_is_the_same(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stdout) == (2, b"")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "environment",
     [
@@ -258,6 +264,7 @@ def test_any_encoding_and_any_bytes_do(environment: dict[str, str], tmp_path: Pa
     assert "427,055–427,056".encode() in ran.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "delay", [0.0, *(pytest.param(s, marks=pytest.mark.slow) for s in (0.02, 0.06, 0.12, 0.3)), 0.5]
 )
@@ -314,6 +321,7 @@ def test_an_interrupt_does_not_wait_for_tensorflow_to_take_itself_apart() -> Non
     assert (ran.returncode, ran.stdout, ran.stderr) == (130, b"", b"")
 
 
+@pytest.mark.long
 def test_an_interrupt_that_a_library_swallows_comes_again(tmp_path: Path) -> None:
     """As where it is raised in a finalizer, or where TensorFlow loads and catches everything."""
     program = (
@@ -413,6 +421,7 @@ def test_a_working_folder_that_was_deleted_is_not_missed(
         assert (ran.exit_code, ran.stdout, ran.stderr) == (2, "", f"error: {ends}\n")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="address space is limited on Linux")
 def test_a_small_file_is_read_in_little_address_space(tmp_path: Path) -> None:
     (tmp_path / "faces.yaml").write_text("splits: {train: {shard_lengths: [3, 4]}}")
@@ -420,6 +429,7 @@ def test_a_small_file_is_read_in_little_address_space(tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, b"")
 
 
+@pytest.mark.long
 def test_a_file_that_is_written_is_not_where_a_closed_stream_was(tmp_path: Path) -> None:
     """The least free number is that of the stream, to which libraries write what they say."""
     program = (
@@ -462,6 +472,7 @@ def terminal(*arguments: str, **options: Any) -> str:
     return run_on_a_terminal(*arguments, **{"columns": 80, **options})[0]
 
 
+@pytest.mark.long
 def test_a_narrow_terminal_loses_nothing_but_the_middle_of_names() -> None:
     wide = terminal("plan", "train[:1]", "-d", "imagenet2012", NO_COLOR="1", columns=200)
     assert "imagenet2012-train.tfrecord-00000-of-01024" in wide

@@ -47,6 +47,7 @@ def test_the_error_says_where_it_goes(line: str, said: str, shardctl: Shardctl) 
     assert ran.stderr.count("\n") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "line", ["-d mnist plan train", "--take=3 simulate", "plan -V", "-f json --batch 3 quality"]
 )
@@ -57,6 +58,7 @@ def test_what_it_says_to_type_works(line: str, shardctl: Shardctl) -> None:
     assert shardctl(*typed).exit_code == 0
 
 
+@pytest.mark.long
 def test_in_a_process_of_its_own() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "shardctl", "--cycle", "3", "simulate", "train[:5]"],

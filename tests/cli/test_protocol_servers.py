@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Shardctl
 from tests.tfds_datasets import write_dataset
 
+pytestmark = pytest.mark.long
+
 LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
 PLACES = ("s3", "gcs", "hub", "web")
 COMMANDS: tuple[tuple[str, ...], ...] = (

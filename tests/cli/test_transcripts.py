@@ -81,6 +81,7 @@ def answer(command: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch) ->
     return said.replace(os.getcwd(), "/here").replace(os.environ["HOME"], "/home")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", sorted(_FOLDER.glob("*.txt")), ids=lambda path: path.stem)
 def test_the_commands_answer_as_written_down(
     path: Path, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch

@@ -72,6 +72,7 @@ def test_the_name_of_an_argument_may_be_any_text_in_a_document() -> None:
     assert str(Argument("\x1b[2J\n")) == "\\x1b[2J\\n"
 
 
+@pytest.mark.long
 def test_templates_are_literals() -> None:
     """What comes from outside can then be no template."""
     calls = calls_of_phrase()

@@ -16,6 +16,7 @@ def test_what_is_provided_is_a_function(name: str) -> None:
     assert callable(provided(name))
 
 
+@pytest.mark.long
 def test_a_room_of_the_core_alone_gets_it_too() -> None:
     code = (
         "from shardctl.core.dataset.dataset import as_dataset\n"

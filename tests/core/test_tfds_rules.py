@@ -94,6 +94,7 @@ def test_records_are_framed_as_tensorflow_writes_them(tf: Any, tmp_path: Path) -
     assert _number(_header(tf, "hash/crc32c.h"), "kMaskDelta") == rules.CRC32C_MASK_DELTA
 
 
+@pytest.mark.long
 def test_every_constant_is_used_and_says_its_source() -> None:
     path = Path(rules.__file__)
     package = Path(shardctl.__file__).parent

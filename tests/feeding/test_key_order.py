@@ -27,6 +27,7 @@ def selected(dataset: Dataset, spec: str) -> list[str]:
     return [f"{p.split.name}:{i}" for p in planned.ranges for i in range(p.start, p.stop)]
 
 
+@pytest.mark.long
 def test_keys_count_what_the_spec_selects() -> None:
     numbers = random.Random(1)
     for _ in counted(range(120)):

@@ -366,6 +366,7 @@ def test_what_is_made_on_demand_is_written_like_a_list(rows: list[Any]) -> None:
         assert "".join(write(on_demand)) == "".join(write(document))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("write", [to_json, to_yaml])
 def test_a_million_records_take_no_memory(write: Callable[[Document], Iterator[str]]) -> None:
     chunks = write({"rows": OnDemand(10**12, lambda index: {"index": index})})

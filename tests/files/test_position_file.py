@@ -153,6 +153,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from _places(value[key])
 
 
+@pytest.mark.long
 def test_any_field_that_is_gone_or_of_another_kind_is_a_line_or_taken(tmp_path: Path) -> None:
     """Sealed anew, so that what is wrong is the field and not the digest."""
     others: tuple[Any, ...] = (

@@ -81,6 +81,7 @@ def kill_writers(folder: Path, how: str, seed: int, kills: int) -> int:
     return int(done.stdout)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["position", "output"])
 def test_what_killed_writers_leave_is_gone_with_the_next_write(tmp_path: Path, how: str) -> None:
     # That kills hit the writing is part of the test: some leave a file until then.

@@ -21,6 +21,7 @@ from tests.grain.toys import needs_grain, toy
 _LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch")
 
 
+@pytest.mark.long
 def test_importing_it_and_making_a_sampler_imports_no_library() -> None:
     code = (
         "import sys, shardctl.grain\n"

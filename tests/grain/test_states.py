@@ -81,6 +81,7 @@ def shared_by(count: int, states: Sequence[bytes], settings: dict[str, Any]) -> 
     ]
 
 
+@pytest.mark.long
 def test_other_hosts_share_what_is_left() -> None:
     numbers = random.Random(8)
     for _ in counted(range(6)):

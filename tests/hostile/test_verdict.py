@@ -159,6 +159,7 @@ def test_the_script_prints_a_line_for_each_kind() -> None:
     assert limits.startswith("limits of a command: 5 s of processor time, ")
 
 
+@pytest.mark.long
 def test_what_takes_too_long_is_interrupted(
     failures_of: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:

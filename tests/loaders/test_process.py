@@ -23,6 +23,7 @@ def where(toy: type) -> str:
     return f"{toy_loaders.HERE}:{toy.__name__}"
 
 
+@pytest.mark.long
 def test_batches_come_as_they_are_and_one_order_after_the_other() -> None:
     with LoaderProcess(where(toy_loaders.InOrder)) as process:
         for _ in range(2):
@@ -31,6 +32,7 @@ def test_batches_come_as_they_are_and_one_order_after_the_other() -> None:
             assert indices.tolist() == [*range(10), *range(10)]
 
 
+@pytest.mark.long
 def test_an_order_that_is_left_early_is_begun_anew() -> None:
     with LoaderProcess(where(toy_loaders.Endless)) as process:
         for _ in range(2):
@@ -39,6 +41,7 @@ def test_an_order_that_is_left_early_is_begun_anew() -> None:
             pieces.close()
 
 
+@pytest.mark.long
 def test_what_a_library_raises_comes_after_what_it_handed_out() -> None:
     with LoaderProcess(where(toy_loaders.Raises)) as process:
         for _ in range(2):  # the process lives on
@@ -48,6 +51,7 @@ def test_what_a_library_raises_comes_after_what_it_handed_out() -> None:
                 next(pieces)
 
 
+@pytest.mark.long
 def test_a_refusal_and_a_death_are_told_apart() -> None:
     with LoaderProcess(where(toy_loaders.Refuses)) as process:
         with pytest.raises(UsageError, match="the library refuses these settings"):
@@ -68,6 +72,7 @@ def test_a_python_that_does_not_start_is_trouble(
         list(process.pieces(ASKED, IndexRange(10)))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="needs sessions of processes")
 def test_the_end_takes_the_workers_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pids"

@@ -45,6 +45,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> Here:
     return Here(monkeypatch)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("here")
 def test_an_order_is_compared_over_indices_and_says_so() -> None:
     seen: list[tuple[str, int, int]] = []
@@ -68,6 +69,7 @@ def test_records_of_real_files_are_compared(tmp_path: Path) -> None:
     assert [*found.versions] == ["torch", "tensorflow_datasets"]
 
 
+@pytest.mark.long
 def test_what_differs_is_named(here: Here) -> None:
     here.runs(toy_loaders.Swapped)
     found = shardctl.verify("mnist", "train[:10]", {"loader": "torch"}, take="all")
@@ -76,6 +78,7 @@ def test_what_differs_is_named(here: Here) -> None:
     assert (found.first_difference.position, found.first_difference.found) == (2, 3)
 
 
+@pytest.mark.long
 def test_a_library_that_is_not_there_or_another_version_is_refused(here: Here) -> None:
     here.version = None
     with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[torch\]'"):
@@ -97,6 +100,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "LOADERS", {"torch": known})
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few")
 def test_a_version_that_agrees_is_predicted_from_then_on(here: Here) -> None:
     here.version = "9.0.0"
@@ -110,6 +114,7 @@ def test_a_version_that_agrees_is_predicted_from_then_on(here: Here) -> None:
     assert "shardctl verify found it equal here in 5 settings" in planned.warnings[0]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("few")
 @pytest.mark.parametrize("toy", [toy_loaders.InOnes, toy_loaders.Refuses])
 def test_a_version_that_differs_anywhere_is_not_kept(here: Here, toy: type) -> None:
@@ -136,6 +141,7 @@ def test_what_tfds_hands_out_otherwise_is_unequal(tmp_path: Path) -> None:
     assert found.unequal[0].startswith("tfds.data_source hands out 3 examples of 'train[:2]'")
 
 
+@pytest.mark.long
 def test_settings_with_workers_of_a_library_that_is_not_there_are_left_out(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,8 @@ from shardctl.errors import DatasetError
 from shardctl.files.position_file import PositionRecord, position_text
 from tests.late_modules import LateModule
 
+pytestmark = pytest.mark.long
+
 files: Any = LateModule("shardctl.orbax.process_files")
 
 DATASET = Dataset(name="toy", version="1.0.0", splits=(Split(name="train", shard_lengths=(5, 7)),))

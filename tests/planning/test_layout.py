@@ -38,6 +38,7 @@ def names_of(dataset: Dataset, *asked: str) -> list[str]:
     return [split.split.name for split in layout(dataset, *asked).splits]
 
 
+@pytest.mark.long
 @given(datasets())
 def test_the_ids_of_the_shards_are_those_of_the_split_in_order(dataset: Dataset) -> None:
     for split in layout(dataset).splits:
@@ -49,6 +50,7 @@ def test_the_ids_of_the_shards_are_those_of_the_split_in_order(dataset: Dataset)
         assert ids == list(range(sum(split.split.shard_lengths)))
 
 
+@pytest.mark.long
 @given(datasets())
 def test_a_stretch_of_the_shards_is_that_slice_of_all(dataset: Dataset) -> None:
     for split in layout(dataset).splits:
@@ -98,6 +100,7 @@ def test_imbalance_is_the_largest_shard_over_the_mean(
     assert layout_of(*lengths).balance == balance
 
 
+@pytest.mark.long
 @given(datasets())
 def test_imbalance_is_1_where_all_are_equal_and_more_elsewhere(dataset: Dataset) -> None:
     for split in layout(dataset).splits:

@@ -48,6 +48,7 @@ def test_a_position_is_an_example_in_a_file_in_an_epoch() -> None:
     assert match.tfds_id == "d-train-00000__2"
 
 
+@pytest.mark.long
 def test_every_position_of_an_order_is_found_by_id_tfds_id_and_step() -> None:
     def law(settings: ReadSettings) -> None:
         for spec in ("train", "test+train[2:]", "train+train[1:3]"):
@@ -161,6 +162,7 @@ def test_an_id_of_stages_without_end_is_refused_with_a_way_out() -> None:
     assert asked(order, ("position", 10**6)).matches[0].epoch == 10**6 // 9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "settings",
     [

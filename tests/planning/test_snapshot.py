@@ -32,6 +32,7 @@ def test_the_tree_is_over_the_ids_in_the_order_they_are_read() -> None:
     assert pinned.tree.root == hashed(b"node" + hashed(b"node" + cells[0] + cells[1]) + cells[2])
 
 
+@pytest.mark.long
 def test_two_orders_have_the_same_root_when_they_are_the_same() -> None:
     def check(pair: tuple[Pipeline, Pipeline]) -> None:
         taken = [pipeline.taken() for pipeline in pair]

@@ -102,6 +102,7 @@ def test_a_number_that_compares_nothing_is_refused(take: int) -> None:
         check_take(take)
 
 
+@pytest.mark.long
 def test_streams_part_where_the_lists_do() -> None:
     def law(case: tuple[list[list[int]], list[list[int]]]) -> None:
         left, right = ([n for part in side for n in part] for side in case)

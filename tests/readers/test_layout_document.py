@@ -56,6 +56,7 @@ def test_any_dataset_comes_back(tmp_path: Path, num_cases: int) -> None:
     check_cases(datasets(), check, num_cases)
 
 
+@pytest.mark.long
 def test_every_dataset_of_the_catalog_comes_back(tmp_path: Path) -> None:
     titles = [title for name in catalog_names() for title in catalog_titles(name)]
     assert len(titles) > 50

@@ -185,6 +185,7 @@ class TestRefusals:
         assert line is not None
         assert line.startswith(f"{tmp_path}/l.yaml: split 'train': no num_examples")
 
+    @pytest.mark.long
     def test_nonsense_gives_a_dataset_or_one_line_of_error(self) -> None:
         check_cases(nonsense, check_nonsense, 200)
 

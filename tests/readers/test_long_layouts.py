@@ -67,6 +67,7 @@ def answer(path: Path) -> str:
     return repr((vars(dataset.identity), [vars(split) for split in dataset.splits]))
 
 
+@pytest.mark.long
 def test_lists_taken_out_change_no_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(range(50), tmp_path, monkeypatch)
 

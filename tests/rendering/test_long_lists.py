@@ -150,6 +150,7 @@ def _both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
     return 2 * len(found[0])
 
 
+@pytest.mark.long
 def test_columns_and_rows_are_written_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     add_cases(sum(_both_ways(seed, monkeypatch) for seed in range(25)))
 

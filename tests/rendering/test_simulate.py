@@ -75,6 +75,7 @@ def test_the_fields_of_the_document() -> None:
     ]
 
 
+@pytest.mark.long
 @given(
     st.sampled_from(["train", "12", "all", "12+train"]),
     st.integers(0, 14),
@@ -90,6 +91,7 @@ def test_json_and_yaml_written_in_chunks_are_the_document(
     assert yaml.safe_load(written(simulation, "yaml")) == document
 
 
+@pytest.mark.long
 def test_the_ids_of_a_long_order_are_one_list_in_json_and_yaml() -> None:
     files = ShardFiles(pattern="d-\0", num_shards=1)
     split = Split(name="train", shard_lengths=(40_000,), files=(files,))
@@ -149,6 +151,7 @@ def _yaml_ids(simulation: Simulation) -> str:
     return "ids: [" + ",\n  ".join(lines) + "]\n"
 
 
+@pytest.mark.long
 def test_every_format_is_what_its_own_writer_makes_of_each_row() -> None:
     def check(case: tuple[list[str], tuple[int, ...], str, dict[str, int], int]) -> None:
         names, lengths, spec, settings, skip = case

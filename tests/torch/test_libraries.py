@@ -15,6 +15,7 @@ from tests.grain.toys import toy
 _LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch", "torchdata")
 
 
+@pytest.mark.long
 def test_importing_it_and_iterating_a_sampler_imports_no_library() -> None:
     code = (
         "import sys, shardctl.torch\n"

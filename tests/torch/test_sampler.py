@@ -27,6 +27,7 @@ def order_of(settings: ReadSettings) -> list[int]:
     return ids
 
 
+@pytest.mark.long
 def test_it_yields_the_order_from_any_place_on() -> None:
     numbers = random.Random(4)
     for _ in counted(range(60)):

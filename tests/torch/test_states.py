@@ -81,6 +81,7 @@ def ranks(count: int, states: Sequence[Mapping[str, Any]], given: dict[str, Any]
     ]
 
 
+@pytest.mark.long
 def test_other_ranks_share_what_is_left() -> None:
     numbers = random.Random(8)
     for _ in counted(range(3)):

@@ -38,6 +38,7 @@ def test_a_line_goes_with_its_newest_python_here_where_none_is_named(
     assert len(list(program.pairs([], ["3.11", "3.12"]))) == 2 * len(LINES)
 
 
+@pytest.mark.long
 def test_a_pair_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert Pair(python="3.13", line=BY_NAME["2.21"]).why_not is None
     assert program.main(["--python", "3.13", "2.18"]) == 1  # nothing was tried

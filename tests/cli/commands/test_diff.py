@@ -224,6 +224,7 @@ while status != 0 and number < 500:
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no kill -9 here")
 def test_an_update_killed_at_any_moment_of_the_write_leaves_the_old_file_or_the_new_one(
     shardctl: Shardctl,
@@ -258,6 +259,7 @@ def recipe() -> str:
     return command
 
 
+@pytest.mark.long
 @pytest.mark.skipif(os.name == "nt", reason="the job runs in bash")
 def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
     repository, programs = tmp_path / "repository", tmp_path / "bin"

@@ -134,6 +134,7 @@ def test_the_man_page_of_shardctl_lists_commands_and_guides(shardctl: Shardctl) 
     assert [name for name in SUBJECTS if f"       {name}" not in page] == []
 
 
+@pytest.mark.long
 def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
     ran = shardctl("help", "--man-pages", "share/man")
     assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
@@ -145,6 +146,7 @@ def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
     assert page == shardctl("help", "-f", "man", "resume").stdout
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc checks the pages")
 def test_mandoc_finds_nothing_in_any_page(shardctl: Shardctl) -> None:
     shardctl("help", "--man-pages", "man")

@@ -124,6 +124,7 @@ def test_an_empty_spec_is_a_warning(shardctl: Shardctl) -> None:
     assert [s["read_amplification"] for s in document["strategies"]] == [None] * 3
 
 
+@pytest.mark.long
 def test_ten_thousand_hosts_share_a_hundred_thousand_shards(shardctl: Shardctl) -> None:
     layout = Path("big.yaml")
     layout.write_text("splits: {train: {num_examples: 1000000123, num_shards: 100000}}")
@@ -163,6 +164,7 @@ def test_a_terminal_of_a_screen_reader_gets_none() -> None:
     assert "█" not in shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("counts", "titles"), [(7, 4), ("7-9", 1), (1_000_000, 4)])
 def test_pictures_alone_are_one_svg(shardctl: Shardctl, counts: int | str, titles: int) -> None:
     ran = shardctl("hosts", "--hosts", counts, "-d", "imagenet2012", "-o", "hosts.svg")

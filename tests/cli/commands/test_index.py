@@ -206,6 +206,7 @@ def test_what_cannot_be_is_refused(
     assert len(ran.stderr.splitlines()) == 1
 
 
+@pytest.mark.long
 def test_after_a_kill_the_next_run_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()

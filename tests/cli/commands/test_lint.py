@@ -24,6 +24,7 @@ def codes(stdout: str) -> list[str]:
     return [finding["code"] for finding in json.loads(stdout)["findings"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", LINT_RULES, ids=[rule.code for rule in LINT_RULES])
 def test_the_example_of_a_story_shows_its_finding(shardctl: Shardctl, rule: object) -> None:
     for name, text in LAYOUTS.items():

@@ -159,6 +159,7 @@ def started(words: str, folder: Path) -> subprocess.Popen[bytes]:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_the_first_match_is_written_before_the_last_is_sought(form: str, tmp_path: Path) -> None:
     with started(f"{LONG} -f {form}", tmp_path) as running:
@@ -171,6 +172,7 @@ def test_the_first_match_is_written_before_the_last_is_sought(form: str, tmp_pat
         assert running.wait(timeout=30) == 130
 
 
+@pytest.mark.long
 def test_what_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()

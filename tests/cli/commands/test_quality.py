@@ -27,6 +27,7 @@ def toy(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> None:
     ran = shardctl("quality", "-d", "imagenet2012")
     assert (ran.exit_code, ran.stderr) == (0, "")
@@ -40,6 +41,7 @@ def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> 
     assert max(len(line) for line in lines if "  " in line) <= 80
 
 
+@pytest.mark.long
 def test_a_table_fits_eighty_columns_with_everything_asked(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -58,6 +60,7 @@ def test_a_table_fits_eighty_columns_with_everything_asked(
     assert ran.stderr.startswith("warning: no seed is given: measured with --shuffle-seed 1 and ")
 
 
+@pytest.mark.long
 def test_the_document_has_what_the_table_has(shardctl: Shardctl, toy: Path) -> None:
     arguments = ("quality", "-d", toy, "--buffer", "100", "--buffer-seed", "1", "--target", "0.9")
     ran = shardctl(*arguments, "-f", "json")
@@ -87,6 +90,7 @@ def test_the_document_has_what_the_table_has(shardctl: Shardctl, toy: Path) -> N
     assert float(rows[0]["value"]) == document["score"]
 
 
+@pytest.mark.long
 def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Path) -> None:
     path = tmp_path / "big.yaml"
     path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
@@ -257,6 +261,7 @@ def test_what_is_about_one_order_has_no_place_beside_all_loaders(
     assert ran.stderr.startswith("error: --sorted-by-shard is about one order")
 
 
+@pytest.mark.long
 def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
     shardctl: Shardctl, toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -282,6 +287,7 @@ def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
     assert "To see:" not in shardctl(*asked).stdout
 
 
+@pytest.mark.long
 def test_pictures_alone_as_svg_and_png(shardctl: Shardctl, toy: Path, tmp_path: Path) -> None:
     asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
     ran = shardctl(*asked, "-f", "svg")
@@ -298,6 +304,7 @@ def test_pictures_alone_as_svg_and_png(shardctl: Shardctl, toy: Path, tmp_path: 
     assert (tmp_path / "quality.png").read_bytes()[:4] == b"\x89PNG"
 
 
+@pytest.mark.long
 def test_loaders_are_drawn_too(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("quality", "--loaders", "-d", str(toy), "-f", "svg")
     assert ran.exit_code == 0

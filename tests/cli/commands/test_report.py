@@ -222,6 +222,7 @@ def test_the_line_makes_the_same_report_in_another_folder(
         assert shlex.split(repeated["again"]) == shlex.split(made["again"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("num_cases", [6, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_report_comes_for_any_settings_or_one_line_says_why_not(
     num_cases: int, shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -232,6 +232,7 @@ def test_a_terminal_gets_no_bytes_of_an_array(shardctl: Shardctl) -> None:
     assert b"NUMPY" not in process.stdout
 
 
+@pytest.mark.long
 def test_an_array_may_be_piped() -> None:
     ran = subprocess.run(
         [sys.executable, "-m", "shardctl", "simulate", *IMAGENET, "-f", "npy", "--take", "5"],

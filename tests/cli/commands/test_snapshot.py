@@ -94,6 +94,7 @@ def test_what_surprises_about_a_spec_is_said(shardctl: Shardctl) -> None:
     assert "warning:" in outcome.stderr
 
 
+@pytest.mark.long
 def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither the hash seed, nor the locale, the time zone, the umask or the folder count."""
     texts = set()
@@ -122,6 +123,7 @@ def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
 BIG = "splits: {train: {num_examples: 100, num_shards: 7}}\n"
 
 
+@pytest.mark.long
 def test_diff_finds_the_dataset_of_a_snapshot_from_any_folder(
     shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

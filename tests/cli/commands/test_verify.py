@@ -262,6 +262,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("installed")
 def test_another_loader_is_run_and_compared(shardctl: Shardctl) -> None:
     asked = ("verify", "train[:10]", "-d", "mnist", "--loader", "torch", "--batch", 4)

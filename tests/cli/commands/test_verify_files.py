@@ -155,6 +155,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_it_within_a_second(slow: Path) -> None:
     command = [sys.executable, "-m", "shardctl", "verify", "--files", "-d", str(slow / "l.json")]
     with start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

@@ -100,6 +100,7 @@ def without_refs(text: str) -> str:
     return re.sub(r'^(refs:|  "refs":) .*\n', "", text, flags=re.MULTILINE)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("rules_of_then")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_file_of_version_1_is_compared_with_today_and_brought_up_to_date(

@@ -44,6 +44,7 @@ def needs(shell: str) -> None:
         pytest.skip(f"{shell} is not installed")
 
 
+@pytest.mark.long
 def test_bash_completion_finds_the_script(home: Path) -> None:
     needs("bash")
     if not _BASH_COMPLETION.exists():
@@ -54,6 +55,7 @@ def test_bash_completion_finds_the_script(home: Path) -> None:
         assert bash.after_tab("shardctl plan -d mnist 'tr") == "shardctl plan -d mnist 'train' "
 
 
+@pytest.mark.long
 def test_zsh_finds_the_script(home: Path) -> None:
     """Where it looks without a line is /usr/local/share, which no test writes into."""
     needs("zsh")
@@ -66,6 +68,7 @@ def test_zsh_finds_the_script(home: Path) -> None:
     assert "train[40:]+test in mnist" in (home / "plan.txt").read_text("utf-8")
 
 
+@pytest.mark.long
 def test_fish_finds_the_script(home: Path) -> None:
     needs("fish")
     ran = subprocess.run(

@@ -43,6 +43,7 @@ def after_tab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tab]:
         yield bash.after_tab
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("typed", "then"),
     [

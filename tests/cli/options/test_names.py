@@ -202,6 +202,7 @@ def test_lint_takes_the_cpus_of_this_machine_under_any_name(shardctl: Shardctl) 
         assert (ran.exit_code, "error" in ran.stderr) == (1, False), key
 
 
+@pytest.mark.long
 def test_in_a_shell(tmp_path: Path) -> None:
     """Other names, and - for stdin, where a shell runs the program."""
     script = """

@@ -53,6 +53,7 @@ def test_what_is_no_whole_number_is_refused(value: Any) -> None:
         whole_number(value)
 
 
+@pytest.mark.long
 def test_a_step_of_jax_or_flax_is_a_whole_number() -> None:
     import jax
     import jax.numpy as jnp

@@ -32,6 +32,7 @@ def test_lengths_are_those_of_the_boundaries_of_tfds(monkeypatch: pytest.MonkeyP
     check_cases(st.integers(0, 2**64).map(random.Random), check, 200)
 
 
+@pytest.mark.long
 def test_many_shards_are_many_pieces() -> None:
     num_examples, num_shards = (1 << 51) + 12_345, 300_007
     assert even_lengths(num_examples, num_shards) == by_tfds(num_examples, num_shards)

@@ -345,6 +345,7 @@ def test_a_name_of_bytes_that_are_no_text_is_a_name() -> None:
     assert list(ShardFiles(names=(name,), num_shards=1)) == [name]
 
 
+@pytest.mark.long
 def test_indices_of_names_are_those_of_a_look_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shard_files, "_PIECE", 3)
     for seed in counted(range(60)):

@@ -73,6 +73,7 @@ def test_hosts_partition_what_one_reader_reads() -> None:
     check_cases(cases, check, 150)
 
 
+@pytest.mark.long
 def test_hosts_of_a_sum_read_together_what_one_reader_reads() -> None:
     rng = random.Random(4)
     for _ in counted(range(300)):

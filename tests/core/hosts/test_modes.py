@@ -212,6 +212,7 @@ OF_LOADERS = (
 )
 
 
+@pytest.mark.long
 def test_nobody_else_asks_for_a_mode_by_its_word() -> None:
     package = Path(shardctl.__file__).parent
     asked = []

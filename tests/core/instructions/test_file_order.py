@@ -200,6 +200,7 @@ def outcome(sort: Callable[[], Reads]) -> object:
     return [column.tolist() for column in (reads.part, reads.split, reads.shard, reads.skip)]
 
 
+@pytest.mark.long
 def test_a_list_of_files_orders_as_one_name_at_a_time_does() -> None:
     num_sorted = 0
     errors = set()

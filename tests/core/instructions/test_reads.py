@@ -36,6 +36,7 @@ def examples(instructions: Iterable[FileInstruction]) -> list[Example]:
     return [(i.split, i.first_id + k) for i in instructions for k in range(i.take)]
 
 
+@pytest.mark.long
 @given(datasets_and_ranges())
 def test_the_rows_are_the_file_instructions(case: tuple[Dataset, list[SplitRange]]) -> None:
     dataset, ranges = case
@@ -48,6 +49,7 @@ def test_the_rows_are_the_file_instructions(case: tuple[Dataset, list[SplitRange
     assert reads.part.tolist() == [part for part, n in enumerate(of_parts) for _ in range(n)]
 
 
+@pytest.mark.long
 @given(datasets_and_ranges(), st.randoms(use_true_random=False))
 def test_rows_are_selected_in_the_order_asked_for(
     case: tuple[Dataset, list[SplitRange]], random: object
@@ -60,6 +62,7 @@ def test_rows_are_selected_in_the_order_asked_for(
     assert list(reads.select(slice(None, None, -1))) == whole[::-1]
 
 
+@pytest.mark.long
 @given(datasets_and_ranges())
 def test_trimmed_rows_read_a_piece_of_what_they_read(
     case: tuple[Dataset, list[SplitRange]],
@@ -73,6 +76,7 @@ def test_trimmed_rows_read_a_piece_of_what_they_read(
         assert after.skip - before.skip == by
 
 
+@pytest.mark.long
 @given(datasets_and_ranges(), st.data())
 def test_what_reads_a_stretch_is_that_slice_of_the_list(
     case: tuple[Dataset, list[SplitRange]], data: st.DataObject
@@ -84,6 +88,7 @@ def test_what_reads_a_stretch_is_that_slice_of_the_list(
     assert part.take.min(initial=1) > 0
 
 
+@pytest.mark.long
 @given(datasets_and_ranges(), st.data())
 def test_runs_read_the_same_in_the_order_of_the_files(
     case: tuple[Dataset, list[SplitRange]], data: st.DataObject
@@ -114,6 +119,7 @@ def test_runs_read_the_same_in_the_order_of_the_files(
         assert len(runs) == len(stretches)
 
 
+@pytest.mark.long
 @given(datasets_and_ranges())
 def test_runs_leave_out_rows_that_read_nothing(case: tuple[Dataset, list[SplitRange]]) -> None:
     whole = reads_of(*case)
@@ -123,6 +129,7 @@ def test_runs_leave_out_rows_that_read_nothing(case: tuple[Dataset, list[SplitRa
     assert Counter(examples(some.runs())) == Counter(examples(some))
 
 
+@pytest.mark.long
 @given(datasets_and_ranges())
 def test_joined_rows_come_one_after_the_other(case: tuple[Dataset, list[SplitRange]]) -> None:
     dataset, ranges = case

@@ -15,6 +15,7 @@ from tests.core.interleave.endless_cases import EndlessCase
 NUM_CASES = 40
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(2))
 def test_every_window_reads_like_one_long_list(part: int, monkeypatch: pytest.MonkeyPatch) -> None:
     kinds = set()

@@ -33,6 +33,7 @@ def test_reads_the_example_of_the_tensorflow_documentation() -> None:
     assert "".join(str(shard + 1) for shard in shards) == expected
 
 
+@pytest.mark.long
 @settings(max_examples=in_this_run(150), deadline=None)
 @given(cases())
 def test_positions_are_those_of_the_machine_played_by_hand(case: Case) -> None:
@@ -85,6 +86,7 @@ def test_many_more_ids_are_those_of_slices() -> None:
         _check_every(random)
 
 
+@pytest.mark.long
 @settings(max_examples=in_this_run(200), deadline=None)
 @given(cases(), st.integers(1, 20), st.data())
 def test_chunks_joined_are_the_slice(case: Case, chunk_size: int, data: st.DataObject) -> None:
@@ -96,6 +98,7 @@ def test_chunks_joined_are_the_slice(case: Case, chunk_size: int, data: st.DataO
     assert all(len(chunk) == chunk_size for chunk in chunks[:-1])
 
 
+@pytest.mark.long
 @settings(max_examples=in_this_run(200), deadline=None)
 @given(cases().filter(lambda c: c.num_examples > 0))
 def test_examples_counted_in_63_bits_do_not_overflow(case: Case) -> None:
@@ -121,6 +124,7 @@ def test_more_examples_than_63_bits_count_are_refused() -> None:
         Interleave([2**62, 2**62], cycle_length=2, block_length=1)
 
 
+@pytest.mark.long
 def test_many_shards_are_located_as_their_slices_are_read() -> None:
     # Two ways of the code against each other, at a size the slow oracle cannot play.
     lengths = np.random.default_rng(0).integers(0, 60, 200_000)
@@ -199,6 +203,7 @@ def test_the_order_is_that_of_tensorflow_at_the_size_of_imagenet(tf: Any) -> Non
     assert interleave(case).read(0, case.num_examples, first_ids).tolist() == expected
 
 
+@pytest.mark.long
 def test_many_shards_that_are_read_alike_have_one_schedule_while_it_is_in_use() -> None:
     lengths = np.random.default_rng(0).integers(0, 40, 5000)
     first = Interleave(lengths, cycle_length=7, block_length=3)

@@ -84,6 +84,7 @@ def test_threads_of_a_warm_start_read_before_they_are_asked() -> None:
         pass_of(chain(5, *stages, WithOptions(warm_start=True)), 1)
 
 
+@pytest.mark.long
 def test_pulling_at_once_does_what_pulling_one_by_one_does() -> None:
     rng = random.Random(5)
     for _ in range(400):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.mixture.turns import BLOCK, Turns
@@ -38,6 +39,7 @@ def _played(choices: Int64s, lengths: list[int], steps: random.Random) -> tuple[
     return turns, np.array(elements)
 
 
+@pytest.mark.long
 def test_every_place_is_that_of_the_whole() -> None:
     rng = random.Random(0)
     for lengths in ([10**9] * 3, [50_000, 10**9, 3, 0], [100_000, 90_000]):

@@ -115,6 +115,7 @@ def test_so_many_lists_of_files_read_as_an_endless_one_so_far(
     assert len(listed) == (num_examples if sum(take) else 0)
 
 
+@pytest.mark.long
 def test_an_endless_reading_is_that_of_a_list_that_is_long_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

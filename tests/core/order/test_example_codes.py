@@ -24,6 +24,7 @@ def split(name: str, *lengths: int, data_dir: str | None = None) -> Split:
 TOY = Dataset(name="d", splits=(split("train", 2, 0, 3), split("empty", 0), split("test", 1, 2)))
 
 
+@pytest.mark.long
 @given(datasets(max_splits=4), st.data())
 def test_every_example_has_one_code_one_name_and_one_tfds_id(
     dataset: Dataset, data: st.DataObject

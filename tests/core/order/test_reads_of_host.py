@@ -97,6 +97,7 @@ specs = st.lists(
 )
 
 
+@pytest.mark.long
 @given(specs, st.booleans())
 def test_an_example_is_read_by_every_row_that_holds_it(
     drawn: list[tuple[str, int, int]], reverse: bool

@@ -84,6 +84,7 @@ def test_an_order_without_end_is_followed_as_far_as_asked() -> None:
         order.codes_at([1 << 40])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("stages", ["batch(4) | repeat", "repeat | batch(4)"])
 def test_an_order_is_followed_to_the_position_that_is_asked_first(stages: str) -> None:
     """An epoch has 10 examples, and a last batch of 2 if the batches end with it."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.instructions.reads import Reads
@@ -126,6 +127,7 @@ def ids_of(reads: Reads) -> list[int]:
     )
 
 
+@pytest.mark.long
 def test_a_share_goes_on_anywhere_in_it() -> None:
     check_cases(cases(), check, 50)
 

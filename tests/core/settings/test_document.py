@@ -30,6 +30,7 @@ def order_of(settings: ReadSettings, *, ordered: bool = False) -> Order:
     return Order(dataset, [SplitRange(split=split, start=1, stop=30)], settings)
 
 
+@pytest.mark.long
 @given(
     read_settings(hosts=("even", "files", "examples")),
     st.integers(0, 2),

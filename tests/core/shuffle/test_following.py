@@ -44,6 +44,7 @@ def _follow_a_random_shuffle(seed: int) -> None:
     add_cases()
 
 
+@pytest.mark.long
 def test_random_shuffles_are_followed_both_ways() -> None:
     for seed in range(150):
         _follow_a_random_shuffle(seed)

@@ -66,6 +66,7 @@ def tree_is_that_of_the_codes(seed: int) -> None:
     add_cases()
 
 
+@pytest.mark.long
 def test_a_tree_is_that_of_the_codes() -> None:
     for seed in range(60):
         tree_is_that_of_the_codes(seed)

@@ -104,6 +104,7 @@ def is_by_the_rule(seed: int) -> None:
     add_cases()
 
 
+@pytest.mark.long
 def test_digests_are_those_of_the_rule_however_an_order_comes() -> None:
     for seed in range(60):
         is_by_the_rule(seed)

@@ -47,6 +47,7 @@ def test_many_rows_of_any_texts(*, plain: bool) -> None:
     check_cases(some_cells(plain=plain), _in_every_format, FUZZ, fuzz=True)
 
 
+@pytest.mark.long
 def test_plain_rows_beside_json_and_csv_themselves() -> None:
     numbers = np.arange(50_000) * 97 % 100_003
     files = Texts(forms=[f"d,{HOLE}-of-8"], holes=(Numbers(values=numbers % 8, num_digits=5),))

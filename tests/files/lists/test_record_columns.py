@@ -139,6 +139,7 @@ def records(draw: random.Random) -> list[dict[str, Any]]:
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_json", [False, True])
 def test_records_of_any_form_are_those_of_the_parser(
     is_json: bool, monkeypatch: pytest.MonkeyPatch

@@ -51,6 +51,7 @@ def document(seed: int) -> dict[str, Any]:
     return {"kind": "index", "splits": splits, "note": draw.choice(WORDS)}
 
 
+@pytest.mark.long
 def test_values_are_those_of_the_parser() -> None:
     cut = 0
     for seed in counted(range(300)):

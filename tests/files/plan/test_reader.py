@@ -328,6 +328,7 @@ def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
         read_plan(tmp_path / "plan.yaml")
 
 
+@pytest.mark.long
 def test_damaged_plans_are_the_same_plans_or_one_line() -> None:
     texts = [(plan, text_of(plan, write).encode()) for plan in PLANS.values() for write in WRITERS]
 

@@ -102,6 +102,7 @@ def refusal(data: bytes | str, tmp_path: Path) -> str | None:
     return error_line(lambda: read(data, tmp_path))
 
 
+@pytest.mark.long
 def test_a_torn_file_is_refused_wherever_it_was_torn(tmp_path: Path) -> None:
     data = TEXT.rstrip("\n").encode()
     cuts = [*range(0, len(data), 7), *range(len(data) - 90, len(data))]
@@ -322,6 +323,7 @@ def test_wrong_stages_under_a_right_checksum_are_refused(
     assert words in line
 
 
+@pytest.mark.long
 def test_damaged_and_invented_files_are_snapshots_or_one_line(tmp_path: Path) -> None:
     keys = tuple(snapshot_document(taken()))
 

@@ -46,6 +46,7 @@ def text_of_a_billion(lengths: tuple[int, ...], **settings: object) -> str:
     return "".join(snapshot_yaml(large))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "lengths",
     [
@@ -61,6 +62,7 @@ def test_a_billion_examples_take_less_than_100_kb(lengths: tuple[int, ...]) -> N
     assert len(text_of_a_billion(lengths).encode()) < 60_000
 
 
+@pytest.mark.long
 def test_the_longest_parts_together_take_less_than_100_kb() -> None:
     names = [f"{i:05d}-{'x' * 60}" for i in range(500)]
     splits = tuple(
@@ -80,6 +82,7 @@ def test_the_longest_parts_together_take_less_than_100_kb() -> None:
     assert len(yaml.safe_load(text)["layout"]["splits"]) == 60
 
 
+@pytest.mark.long
 def test_what_would_be_larger_is_refused() -> None:
     dataset = dataset_of({"train": (5,)})
     with pytest.raises(UsageError, match="100000 at most"):

@@ -4,6 +4,8 @@ import pickle
 import random
 import tracemalloc
 
+import pytest
+
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stored_files import FileColumns, StoredFiles, as_bytes, split_path
 
@@ -59,6 +61,7 @@ def test_a_path_is_its_folder_and_its_name() -> None:
     assert sorted(["\udcff", "é", "z", "Z"], key=as_bytes) == ["Z", "z", "é", "\udcff"]
 
 
+@pytest.mark.long
 def test_a_file_takes_less_than_a_hundred_bytes() -> None:
     def files() -> StoredFiles:
         return StoredFiles.of(

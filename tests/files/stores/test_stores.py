@@ -57,6 +57,7 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "path", "extra"),
     [
@@ -95,6 +96,7 @@ print([name for name in names if name in sys.modules])
     assert done.stdout.strip() == "[]", done.stderr
 
 
+@pytest.mark.long
 def test_a_name_imports_nothing_of_places_far_away() -> None:
     """Every command that takes a name pays for it: 8 ms of 200 that `shardctl plan` takes."""
     code = """

@@ -88,6 +88,7 @@ def check_cures(case: EvalCase) -> None:
         assert found["hosts"].value in counts
 
 
+@pytest.mark.long
 def test_cures_of_all_small_evaluations_are_the_nearest() -> None:
     """Even shares: of which a host may get nothing, as many as another, or one more."""
     for total, num_hosts, num_devices, batch in product(

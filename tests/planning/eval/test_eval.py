@@ -115,6 +115,7 @@ def check_by_hand(case: EvalCase) -> None:
     assert advice(found) or hangs[case.remainder] is None
 
 
+@pytest.mark.long
 def test_figures_are_those_of_hosts_played_in_lockstep() -> None:
     check_cases(eval_cases, check_by_hand, 250)
 

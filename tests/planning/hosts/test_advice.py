@@ -39,6 +39,7 @@ def _comparison_of(case: HostCase, batch: int | None) -> Comparison:
     return hosts(case.dataset, spec, settings, hosts=case.num_hosts).comparisons[0]
 
 
+@pytest.mark.long
 def test_check_finds_idle_hosts_unequal_batches_and_amplification() -> None:
     cases = st.tuples(
         host_cases(), st.none() | st.integers(1, 20), st.sampled_from([1.0, 1.1, 2.0, 100.0])

@@ -61,6 +61,7 @@ def check_figures(batched: Batched) -> None:
     assert found.is_uneven == (len(set(batches)) > 1)
 
 
+@pytest.mark.long
 def test_figures_are_those_of_a_brute_force_count() -> None:
     cases = st.builds(
         Batched,

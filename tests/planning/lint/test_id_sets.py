@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -13,6 +14,7 @@ from tests.cases import check_cases
 ranges = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 30)))
 
 
+@pytest.mark.long
 def test_sets_of_ids_are_sets() -> None:
     splits = {name: Split(name=name, shard_lengths=(7, 0, 13, 10)) for name in "ab"}
     toy = Dataset(name="toy", splits=tuple(splits.values()))

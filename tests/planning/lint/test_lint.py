@@ -238,6 +238,7 @@ def never_fails(case: tuple[Any, ...]) -> None:
     assert refusal is None or any(words in refusal for words in REFUSALS), refusal
 
 
+@pytest.mark.long
 def test_whatever_the_settings_are_there_is_a_report() -> None:
     check_cases(anything(), never_fails, 50)
 

@@ -12,6 +12,7 @@ from tests.cases import check_cases
 from tests.planning.pictures.picture_orders import dataset_of, epoch_of, orders, storage_of
 
 
+@pytest.mark.long
 def test_each_example_of_the_epoch_is_where_it_is_stored() -> None:
     def check(order: Order) -> None:
         found = places(order)

@@ -77,6 +77,7 @@ def _counted(places: list[Place], found: ShardMap, groups: list[list[Place]]) ->
     ]
 
 
+@pytest.mark.long
 def test_counts_are_those_of_the_examples_one_by_one() -> None:
     def check(case: tuple[Order, int, int, bool]) -> None:
         order, rows, columns, measured = case
@@ -97,6 +98,7 @@ def test_counts_are_those_of_the_examples_one_by_one() -> None:
     check_cases(st.tuples(orders(), sizes, sizes, st.booleans()), check, 120)
 
 
+@pytest.mark.long
 def test_a_long_epoch_is_looked_up_where_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     """With as many looked up as there are, each position is looked up once."""
     monkeypatch.setattr(module, "COMPLETE_LIMIT", -1)
@@ -131,6 +133,7 @@ def _shard_of(order: Order, place: tuple[int, int]) -> Place:
     raise AssertionError(place)
 
 
+@pytest.mark.long
 def test_a_trillion_examples_in_the_order_of_storage_are_a_diagonal() -> None:
     data = dataset_of(train=(10**6,) * 10**6)
     begin = time.process_time()

@@ -62,6 +62,7 @@ def _one_by_one(order: Order, start: int, stop: int) -> list[Visit]:
     return found
 
 
+@pytest.mark.long
 def test_visits_are_those_of_positions_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_FIRST_READ", 3)  # so that more is read again and again
 
@@ -128,6 +129,7 @@ def test_a_file_that_is_read_twice_is_two_visits() -> None:
     assert [visit.count for visit in strips(order, 0, 2).visits] == [1, 1]
 
 
+@pytest.mark.long
 def test_a_long_order_is_looked_at_no_further_than_needed() -> None:
     data = dataset_of(train=(10**6,) * 10**5)
     order = plan_order(data, "train", {"block": 10**5, "cycle": 2}).order

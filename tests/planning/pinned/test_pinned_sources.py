@@ -169,6 +169,7 @@ def _named(side: PinnedOrder, count: int) -> list[str]:
     return [f"{splits.names[s]}:{i}" for s, i in zip(which.tolist(), ids.tolist(), strict=True)]
 
 
+@pytest.mark.long
 def test_random_pipelines_are_pinned_and_compared() -> None:
     both = st.tuples(pipelines(any_source), pipelines(any_source))
     check_cases(both, check_again, 12)

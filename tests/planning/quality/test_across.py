@@ -50,6 +50,7 @@ def test_neighbours_kept_are_those_that_follow_each_other_in_both_epochs(
     assert across.correlation == pytest.approx(np.corrcoef(first, second)[0, 1])
 
 
+@pytest.mark.long
 def test_no_correlation_of_stretches_is_over_one() -> None:
     # Hosts with equally many files and one seed open them in one permutation: all but the same.
     settings = {
@@ -74,6 +75,7 @@ def test_places_are_the_first_ones_however_codes_lie() -> None:
     check_cases(st.tuples(numbers, numbers, st.sampled_from([1, 7, 10**12])), check, 300)
 
 
+@pytest.mark.long
 def test_sampled_epochs_compare_as_whole_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = even_dataset(300_000, 64)
     kept = []

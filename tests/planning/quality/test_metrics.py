@@ -91,6 +91,7 @@ def test_scores_of_pipelines_rise_with_the_buffer(files: dict[str, int]) -> None
     assert values[-1] == pytest.approx(scores[-1].expected, abs=5 * scores[-1].spread)
 
 
+@pytest.mark.long
 def test_each_metric_of_uniform_orders_has_the_expectation_and_spread_it_says() -> None:
     generator = np.random.default_rng(12)
     found: list[list[Metric]] = []
@@ -113,6 +114,7 @@ def test_a_reversed_order_is_no_better_than_a_sorted_one() -> None:
     assert one < 0.01
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["same_shard_neighbours", "neighbour_distance"])
 def test_neighbours_in_all_permutations_are_as_expected(name: str) -> None:
     found = [

@@ -84,6 +84,7 @@ def test_a_change_that_needs_no_memory_is_cheaper_than_any_buffer() -> None:
     assert re.search(r"; cheapest cure: (cycle|block) \d+ \(score 0\.[5-9]", said), said
 
 
+@pytest.mark.long
 def test_without_one_in_the_table_it_is_the_smallest_buffer() -> None:
     said = _said("good", 1, buffer=1000, buffer_seed=2)
     buffer = re.search(r"; cheapest cure: buffer=(\d+) \(score 0\.8", said)
@@ -116,6 +117,7 @@ def test_a_buffer_that_is_a_cure_is_enough_of_few_examples_too(
     assert _said(minimum, 1, num_examples, buffer=int(buffer[1]), buffer_seed=2) == ""
 
 
+@pytest.mark.long
 def test_what_is_good_enough_has_no_shortfall() -> None:
     whole = {"buffer": -2, "buffer_seed": 1}
     for minimum in ("0", "0.5", "weak", "good", "uniform"):

@@ -27,6 +27,7 @@ def test_a_buffer_of_the_whole_epoch_scores_as_a_uniform_permutation(num_shards:
         assert score.value > 0.98
 
 
+@pytest.mark.long
 def test_every_small_pipeline_has_a_score() -> None:
     lengths = st.lists(st.integers(0, 9), min_size=1, max_size=6).filter(lambda x: sum(x) > 1)
     choices = st.fixed_dictionaries(
@@ -131,6 +132,7 @@ def test_stages_without_seeds_get_stand_ins() -> None:
     }
 
 
+@pytest.mark.long
 def test_an_endless_mixture_has_a_quality() -> None:
     stages = "sample_from_datasets([train | shuffle(9000, seed=1) | repeat, test | repeat], seed=2)"
     assert quality("mnist", None, {"stages": stages}).num_examples == 70_000

@@ -44,6 +44,7 @@ def test_moments_are_those_of_all_permutations(n: int) -> None:
 _SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=4).filter(lambda s: 2 <= sum(s) <= 7)
 
 
+@pytest.mark.long
 def test_moments_of_groups_are_those_of_all_permutations() -> None:
     def check(case: tuple[list[int], int]) -> None:
         sizes, drawn = np.array(case[0]), case[1]
@@ -67,6 +68,7 @@ def test_moments_of_groups_are_those_of_all_permutations() -> None:
     check_cases(st.tuples(_SIZES, st.integers(0, 6)), check, 40)
 
 
+@pytest.mark.long
 def test_many_sizes_of_cells_agree_with_drawn_permutations() -> None:
     generator = np.random.default_rng(3)
     sizes = generator.integers(1, 120, 90)
@@ -92,6 +94,7 @@ def test_a_long_window_is_the_product_of_its_draws() -> None:
     assert uniform.expected == pytest.approx(n // size * (1 - missed), rel=1e-6)
 
 
+@pytest.mark.long
 def test_a_sample_spreads_as_samples_of_drawn_permutations_do() -> None:
     n, length, count = 3000, 20, 30
     generator = np.random.default_rng(5)

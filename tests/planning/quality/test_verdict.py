@@ -83,6 +83,7 @@ def test_a_buffer_over_files_without_end_is_judged_by_its_score() -> None:
     assert _verdict(1000, 1, settings) != "as good as uniform"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("settings", "verdict"),
     [
@@ -142,6 +143,7 @@ def _num_below(num_permutations: int, seed: int, *shape: int) -> int:
     return sum(score.value < lowest_uniform(score) for score in scores)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shape", [(10, 4, 2), (50, 4, 12), (100, 4, 2), (1000, 16, 250)])
 def test_uniform_permutations_are_as_good_as_uniform(shape: tuple[int, int, int]) -> None:
     assert _num_below(500, 500, *shape) <= 2  # where 0.5 are expected

@@ -44,6 +44,7 @@ def test_each_alternative_is_measured_as_its_own_pipeline_would_be() -> None:
     assert scores["4 times as many files"] == pytest.approx(finer)
 
 
+@pytest.mark.long
 def test_buffers_of_ten_times_the_size_are_tried_up_to_the_epoch() -> None:
     for num_examples, present, sizes in (
         (99_999, None, [1_000, 10_000]),

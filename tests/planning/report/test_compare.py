@@ -95,10 +95,12 @@ def check_blocks(found: ReportComparison, differing: set[int], *lengths: int) ->
     assert stop == max(lengths)
 
 
+@pytest.mark.long
 def test_settings_part_where_every_position_says_and_score_as_quality_does() -> None:
     check_cases(pairs(), lambda pair: check_pair(pair, as_pinned=False), 12)
 
 
+@pytest.mark.long
 def test_a_snapshot_and_settings_part_there_and_score_as_quality_does() -> None:
     check_cases(pairs(), lambda pair: check_pair(pair, as_pinned=True), 12)
 

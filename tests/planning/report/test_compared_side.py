@@ -66,6 +66,7 @@ def test_an_order_that_todays_rules_make_another_is_not_measured() -> None:
     assert "TensorFlow 2.0" in side.quality.reason
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "stages",
     [

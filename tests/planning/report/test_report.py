@@ -286,6 +286,7 @@ def a_report_comes_or_one_line(drawn: RandomPipeline) -> None:
     assert made.to_html().rstrip().endswith("</html>")
 
 
+@pytest.mark.long
 def test_a_report_comes_for_any_stages_or_one_line_says_why_not() -> None:
     check_cases(
         pipelines(a_source, Habits(mixtures=0.3, seedless=0.2)), a_report_comes_or_one_line, 25

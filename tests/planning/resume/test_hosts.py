@@ -171,6 +171,7 @@ def check(case: Case) -> None:
     assert plan.remaining == sum(sizes)
 
 
+@pytest.mark.long
 def test_no_example_is_lost_or_repeated() -> None:
     check_cases(cases(), check, 40)
 

@@ -301,6 +301,7 @@ def test_a_plan_of_the_unseen_is_made_anew_of_all_that_it_leaves_out(name: str) 
     assert broken_promises(plan, anew) == ()
 
 
+@pytest.mark.long
 def test_every_field_of_a_plan_is_changed_and_reported() -> None:
     """Over all plans together; what never is reported is listed here with its reason."""
     no_matter = {

@@ -31,6 +31,7 @@ from tests.planning.resume.resume_cases import Case as ResumeCase
 from tests.planning.resume.resume_cases import cases as resume_cases
 
 
+@pytest.mark.long
 def test_every_plan_can_be_proved() -> None:
     def check(case: ResumeCase) -> None:
         try:
@@ -119,6 +120,7 @@ def damage_is_found(seed: int) -> None:
     add_cases()
 
 
+@pytest.mark.long
 def test_what_damage_does_to_a_plan_is_counted_as_one_by_one() -> None:
     for seed in range(150):
         damage_is_found(seed)
@@ -150,6 +152,7 @@ def with_damage(plan: ResumePlan) -> Iterator[tuple[ResumePlan, int, int]]:
             yield replace(plan, hosts=tuple(hosts)), lost, repeated
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", plans())
 def test_an_example_that_any_plan_leaves_out_or_repeats_is_counted(name: str) -> None:
     plan = plans()[name]

@@ -164,6 +164,7 @@ def test_examples_at_places_are_runs_in_the_order_of_the_files(
     assert not ends & set(zip(runs.shard, runs.skip.tolist(), strict=True))
 
 
+@pytest.mark.long
 def test_what_is_left_of_an_endless_reading_is_that_of_a_list_that_is_long_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

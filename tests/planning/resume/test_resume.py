@@ -302,6 +302,7 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
     return found
 
 
+@pytest.mark.long
 def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
     check_cases(cases(), check, 60)
 

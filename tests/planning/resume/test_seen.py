@@ -115,6 +115,7 @@ def check(case: Case) -> None:
     assert all(i.take > 0 for i in plan.file_instructions)
 
 
+@pytest.mark.long
 def test_every_unseen_example_is_read_exactly_once() -> None:
     check_cases(cases(), check, 80)
 

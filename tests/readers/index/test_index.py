@@ -99,6 +99,7 @@ def test_files_that_are_counted_once_are_not_opened_again(
     assert sum(opened.values()) == 4
 
 
+@pytest.mark.long
 def test_a_file_that_changes_and_keeps_size_and_time_is_counted_when_its_time_is_over(
     tmp_path: Path, opened: Counter[str]
 ) -> None:

@@ -141,6 +141,7 @@ def test_the_root_is_the_deepest_folder_that_all_are_below(tmp_path: Path) -> No
         assert list_files(paths, cwd=str(tmp_path)).root == expected
 
 
+@pytest.mark.long
 def test_watch_is_told_how_many_files_were_listed(tmp_path: Path) -> None:
     make(tmp_path, *(f"{at}.tar" for at in range(2500)))
     told: list[int] = []

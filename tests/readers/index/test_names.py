@@ -161,6 +161,7 @@ def _check_one(rng: random.Random) -> None:
     add_cases()
 
 
+@pytest.mark.long
 def test_names_by_many_conventions() -> None:
     rng = random.Random(1)
     for _ in range(400):
@@ -214,6 +215,7 @@ def test_several_numbers_that_vary_are_left_in_the_order_of_names() -> None:
 WORDS = ["".join(word) for word in itertools.product("mnop", repeat=7)]  # 16,384
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("names", "said"),
     [

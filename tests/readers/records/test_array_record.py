@@ -76,6 +76,7 @@ def test_a_sound_file(path: Path) -> None:
     assert (counted.num_records, counted.checked, counted.num_bytes_read) == (40, "framing", 0)
 
 
+@pytest.mark.long
 def test_a_changed_byte_is_found_wherever_the_library_reads(path: Path, tmp_path: Path) -> None:
     data, other = path.read_bytes(), tmp_path / "changed"
     used = len(data.rstrip(b"\0"))
@@ -136,6 +137,7 @@ def test_a_missing_library_is_named(path: Path, monkeypatch: pytest.MonkeyPatch)
         read(path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("count", [0, 5, 3000, 200_000])
 @pytest.mark.parametrize("options", ["group_size:1", "group_size:8,uncompressed"])
 def test_the_footer_of_a_file_far_away_is_fetched_alone(

@@ -65,6 +65,7 @@ def contradicts_itself(data: bytes) -> bool:
     return bool(sum(group.num_rows for group in groups) != found.num_rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("checksums", [True, False])
 def test_a_changed_byte_is_found_where_pyarrow_finds_it(checksums: bool) -> None:
     data = written(checksums=checksums)
@@ -112,6 +113,7 @@ for byte in range(len(data) - 360, len(data)):
 """
 
 
+@pytest.mark.long
 def test_no_changed_byte_of_a_footer_ends_the_process() -> None:
     import pyarrow as pa
     from pyarrow import parquet

@@ -136,6 +136,7 @@ def check_fits(case: tuple[HostsPlan, Screen]) -> None:
         assert ("refuse" in said) == any(one.refusal for one in comparison.strategies)
 
 
+@pytest.mark.long
 def test_no_line_is_wider_than_the_screen() -> None:
     check_cases(CASES, check_fits, 4)
 

@@ -80,6 +80,7 @@ def test_names_stand_in_the_middle_of_places() -> None:
     assert named_ticks(["a", "b"]) == (Tick(0.5, "a"), Tick(1.5, "b"))
 
 
+@pytest.mark.long
 def test_labels_of_any_axes_have_their_place() -> None:
     names = st.lists(HOSTILE_TEXTS, max_size=70).map(named_ticks)
     axes = st.builds(

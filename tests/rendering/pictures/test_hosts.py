@@ -84,6 +84,7 @@ def test_many_hosts_are_columns_whose_straggler_has_a_word_above_it() -> None:
     assert [row[-1] for row in picture.numbers.rows] == [18] * 4 + [17] * 56
 
 
+@pytest.mark.long
 def test_a_million_hosts_are_in_groups_of_which_both_ends_are_drawn() -> None:
     _, even, files, _ = hosts_pictures(plan(1_000_000, IMAGENET))
     assert even.note == "1,000,000 hosts in 64 groups of 15,625, named by the first."
@@ -169,6 +170,7 @@ def check_plan(found: HostsPlan) -> None:
         assert ("Refused" in said) == (strategy.refusal is not None)
 
 
+@pytest.mark.long
 def test_marks_stay_in_the_frame_and_labels_apart_whatever_hosts_read() -> None:
     check_cases(plans(NUMS_HOSTS), check_plan, 8)
 

@@ -54,6 +54,7 @@ def test_a_file_that_is_missing_is_named_and_counts_in_no_mean() -> None:
     )
 
 
+@pytest.mark.long
 def test_many_shards_are_in_groups_of_which_both_ends_are_drawn() -> None:
     lengths = [10] * 999_999 + [15]
     (picture,) = layout_pictures(of_splits(Split(name="train", shard_lengths=lengths)))

@@ -25,6 +25,7 @@ def line(*arguments: Any, **named: Any) -> str:
     return said.removeprefix("shardctl report ").removesuffix(" -o report.html")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spec", "settings", "named", "expected"),
     [
@@ -91,6 +92,7 @@ def toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.long
 def test_files_are_found_from_any_folder(toy: Path) -> None:
     assert shlex.split(line("toy.yaml")) == ["-d", f"{toy}/toy.yaml"]
     stages = {"stages": "sample_from_datasets(read, read(data='toy.yaml'), seed=1)"}

@@ -50,6 +50,7 @@ def plain(document: Any) -> Any:
     return json.loads("".join(to_json(document)))
 
 
+@pytest.mark.long
 def test_every_part_is_the_document_of_its_command() -> None:
     made = shardctl.report(TOY, None, SETTINGS, hosts=2, loaders=True)
     found = documents(made)
@@ -103,6 +104,7 @@ def test_shards_are_not_listed() -> None:
     }
 
 
+@pytest.mark.long
 def test_what_is_not_shown_says_why_in_options() -> None:
     found = documents(shardctl.report(TOY, None, {"loader": "torch", "shuffle": True}))
     assert found["predictable"] is False

@@ -42,6 +42,7 @@ def test_the_same_report_is_the_same_page() -> None:
     assert "".join(report_page(again)) == mnist().to_html()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("made", "most"),
     [

@@ -122,6 +122,7 @@ def check_rows(case: tuple[list[str], list[Series], Screen]) -> None:
         assert bar.text in said.replace(" ", "")
 
 
+@pytest.mark.long
 def test_no_line_is_wider_than_the_screen() -> None:
     check_cases(rows(), check_rows, 60)
 

@@ -49,6 +49,7 @@ def test_shards_that_are_alike_share_a_bar() -> None:
     assert len(lines) == 6
 
 
+@pytest.mark.long
 def test_many_shards_are_in_groups_with_their_smallest_and_largest() -> None:
     lines = shown(Split(name="train", shard_lengths=[10] * 999_999 + [15]), screen=Screen(width=70))
     assert "Of a group of" in " ".join(lines[:3])

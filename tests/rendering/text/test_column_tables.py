@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.columns import Cell, Numbers, Texts, texts_of
@@ -51,6 +52,7 @@ def test_any_columns_make_the_table_of_their_rows(num_cases: int) -> None:
     check_cases(_tables(), _as_rows, num_cases)
 
 
+@pytest.mark.long
 def test_many_rows_are_several_pieces() -> None:
     numbers = np.arange(17_000)
     names = Texts(forms=["名前-\0"], holes=(Numbers(values=numbers, num_digits=5),))

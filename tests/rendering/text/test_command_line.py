@@ -56,6 +56,7 @@ def arguments_in_templates() -> Iterator[str]:
         yield from re.findall(r"\{([a-z_]+)(?:!|=[^{}]*)?\}", template)
 
 
+@pytest.mark.long
 def test_every_argument_that_a_text_names_is_an_option() -> None:
     there = options()
     names = set(arguments_in_templates()) - {"remainder"}  # --pad and --drop-remainder

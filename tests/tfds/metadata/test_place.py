@@ -31,6 +31,7 @@ def test_the_last_file_comes_last(made: Path, tmp_path: Path) -> None:
     assert contents(target) == contents(made)
 
 
+@pytest.mark.tensorflow
 def test_a_remote_folder_is_one_of_epath(tmp_path: Path) -> None:
     folder = place._Remote(str(tmp_path))  # epath reads and writes local folders as others
     assert folder.read("a.json") is None

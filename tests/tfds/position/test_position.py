@@ -193,6 +193,7 @@ def test_a_global_seed_that_the_settings_do_not_have_is_refused(builder: Any) ->
         tf.random.set_seed(None)
 
 
+@pytest.mark.long
 def test_importing_the_bridge_loads_no_tensorflow() -> None:
     code = (
         "import sys, shardctl.tfds\n"

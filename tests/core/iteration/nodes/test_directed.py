@@ -87,6 +87,7 @@ def test_a_long_mixture_is_that_of_tensorflow_at_any_place(stop: bool, thousands
     assert len(elements) == np.isin(codes, real).sum()
 
 
+@pytest.mark.long
 def test_an_iterator_stopped_at_a_count_has_read_of_each_input_what_came_of_it() -> None:
     rng = random.Random(1)
     endless = tuple(_numbers(100 * i, 30 + i, Repeat()) for i in range(4))
@@ -183,6 +184,7 @@ def test_an_input_that_is_never_chosen_is_not_looked_for_for_ever(
         iteration.pull(1)
 
 
+@pytest.mark.long
 def test_choices_that_leave_out_an_input_are_not_made_for_ever() -> None:
     choices = Pipeline(source=Values(values=(0,)), stages=(Repeat(),))
     inputs = (_numbers(0, 9), _numbers(9, 9, Map()))

@@ -57,6 +57,7 @@ def test_all_indices_become_all_examples_and_back(size: int) -> None:
     assert np.array_equal(np.sort(query), np.arange(size))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [65537, 262145])
 def test_the_last_of_4_to_the_k_and_1_examples_is_lost_and_the_first_comes_twice(size: int) -> None:
     seeds = np.array([7])

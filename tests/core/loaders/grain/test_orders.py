@@ -40,6 +40,7 @@ def check_both_ways(handed: HandedOut, indices: list[int], num_examples: int) ->
     assert found == list(enumerate(indices))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("file", RECORDED, ids=lambda file: file.stem)
 def test_batches_are_those_that_the_real_loader_handed_out(file: Path) -> None:
     recorded = json.loads(file.read_text(encoding="utf-8"))

@@ -6,6 +6,7 @@ import random
 from functools import cache
 
 import numpy as np
+import pytest
 
 from shardctl.core.loaders.grain.index_shuffle import shuffled
 from shardctl.core.loaders.grain.stream import NUM_SEEDS, Stream
@@ -52,6 +53,7 @@ def random_stream(chance: random.Random) -> Stream:
     )
 
 
+@pytest.mark.long
 def test_every_place_is_read_as_step_by_step_and_found_again() -> None:
     chance = random.Random(4)
     for stream in counted(random_stream(chance) for _ in range(30)):

@@ -47,6 +47,7 @@ def order_of(seed: int) -> Order:
     return Order(toy, resolve_subsplit(spec, toy).ranges, ReadSettings(**settings))
 
 
+@pytest.mark.long
 def test_an_example_is_where_each_epoch_alone_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:
     together = 0
     for seed in range(NUM_CASES):

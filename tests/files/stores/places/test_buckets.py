@@ -22,6 +22,8 @@ from tests.children import start
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import RemotePlace, lead_to
 
+pytestmark = pytest.mark.long
+
 DATA = bytes(range(256)) * 2048  # 512 KiB, each byte known by its place
 
 

@@ -19,6 +19,7 @@ def read(file: StoredFile, start: int = 100, stop: int = 60_000) -> bytes:
         return source.read(start, stop)
 
 
+@pytest.mark.long
 def test_the_hub_of_the_tests_is_one_to_huggingface_hub(hub: Hub) -> None:
     from huggingface_hub import HfFileSystem
 
@@ -37,6 +38,7 @@ def test_the_hub_of_the_tests_is_one_to_huggingface_hub(hub: Hub) -> None:
     assert files.info(f"{folder}/a.bin")["lfs"]["sha256"] == listed.version.removeprefix("etag:")
 
 
+@pytest.mark.long
 def test_ten_thousand_files_come_in_pages(hub: Hub) -> None:
     for number in range(10_000):
         hub.put(f"many/{number:05d}", b"x")

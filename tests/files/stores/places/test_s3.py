@@ -16,6 +16,8 @@ from tests.cases import FUZZ
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import S3Server, lead_to
 
+pytestmark = pytest.mark.long
+
 DATA = bytes(range(256)) * 400
 
 

@@ -64,6 +64,7 @@ def test_exceptions_that_hold_one_another_in_a_circle_end() -> None:
     assert "ValueError: a" in str(as_failure(first, "x"))
 
 
+@pytest.mark.long
 def test_a_certificate_that_nobody_signed_is_refused_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

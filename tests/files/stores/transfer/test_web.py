@@ -96,6 +96,7 @@ def test_connections_that_are_reset_are_made_again(faults: Faults, listed: Store
         opened(listed)
 
 
+@pytest.mark.long
 def test_a_silent_server_is_given_up(faults: Faults, listed: StoredFile) -> None:
     faults.delay = 3.0
     begun = time.monotonic()
@@ -111,6 +112,7 @@ def test_a_slow_body_is_waited_for(
     assert opened(listed, 0, 20_000) == DATA[:20_000]
 
 
+@pytest.mark.long
 def test_a_server_without_ranges_is_refused_before_its_body(
     faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +242,7 @@ def test_a_circle_of_redirects_ends(faults: Faults) -> None:
         store_of(faults.base).status(faults.url("a.bin"))
 
 
+@pytest.mark.long
 def test_no_more_requests_run_at_once_than_the_limit(
     faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:

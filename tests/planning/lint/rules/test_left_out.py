@@ -51,6 +51,7 @@ def test_every_rule_has_a_case() -> None:
     assert {code for code, _, _ in CASES} == codes_of(left_out)
 
 
+@pytest.mark.long
 def test_an_evaluation_loses_what_fills_no_batch() -> None:
     def check(case: Sharing) -> None:
         lengths, host_by, num_hosts, batch, drop, _ = case

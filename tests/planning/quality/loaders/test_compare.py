@@ -9,6 +9,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def imagenet() -> LoaderComparison:

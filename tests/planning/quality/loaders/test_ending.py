@@ -55,6 +55,7 @@ def _ends(dataset: Dataset, settings: ReadSettings) -> tuple[object, ...]:
     return (found.hangs, found.num_repeated > 0, found.num_left_out > 0, found.num_dropped > 0)
 
 
+@pytest.mark.long
 def test_steps_and_examples_are_those_that_the_hosts_read() -> None:
     seen: Counter[str] = Counter()
 

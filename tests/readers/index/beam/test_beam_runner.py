@@ -29,6 +29,8 @@ from shardctl.readers.records.read_file import count_file, read_record_file
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset
 
+pytestmark = pytest.mark.long
+
 
 def tasks_of(folder: Path, file_format: str = "tfrecord", **fields: Any) -> list[FileToCount]:
     store = store_of(str(folder))

@@ -103,6 +103,7 @@ def test_more_files_than_a_query_takes(tmp_path: Path) -> None:
     assert found(tmp_path, *tasks, task("/d/none")) == [5] * 2500 + [None]
 
 
+@pytest.mark.long
 def test_what_was_kept_is_there_after_a_kill(tmp_path: Path) -> None:
     script = (
         "import os, time\n"

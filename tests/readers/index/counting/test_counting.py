@@ -56,6 +56,7 @@ def test_each_file_is_asked_for_once() -> None:
     assert (found.num_counted, found.num_known, found.broken) == (10_000, 0, {})
 
 
+@pytest.mark.long
 def test_behind_a_broken_file_none_is_asked_for() -> None:
     runner = Counting(broken=(5000,))
     found = count(runner, [""] * 10_000)

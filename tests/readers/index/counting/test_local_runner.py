@@ -80,6 +80,7 @@ def test_remote_files_are_counted_at_the_same_time_by_threads(
     assert processes == []
 
 
+@pytest.mark.long
 def test_the_answers_are_the_same_whatever_jobs(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -105,6 +106,7 @@ def test_the_answers_are_the_same_whatever_jobs(
     assert len(processes) == 3
 
 
+@pytest.mark.long
 def test_a_process_that_is_killed_is_an_error_that_names_its_file(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_process_that_is_killed_is_an_error_that_names_its_file(
     assert all(process.poll() is not None for process in processes)
 
 
+@pytest.mark.long
 def test_an_interrupt_ends_all_at_once(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -147,6 +150,7 @@ def test_what_one_file_raises_is_raised(
     assert processes
 
 
+@pytest.mark.long
 def test_few_files_are_asked_for_at_a_time(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:
@@ -184,6 +188,7 @@ list(local_runner.LocalRunner(jobs=2).count(tasks(Path(sys.argv[1]), checksums=T
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_processes_end_with_the_one_that_asked(tmp_path: Path, end: signal.Signals) -> None:
     endless(tmp_path, 5)
@@ -226,6 +231,7 @@ list(LocalRunner().count(tasks))
 """
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are POSIX's")
 def test_ctrl_c_does_not_wait_for_files_far_away(faults: Faults) -> None:
     faults.delay = 30
@@ -240,6 +246,7 @@ def test_ctrl_c_does_not_wait_for_files_far_away(faults: Faults) -> None:
     assert time.monotonic() - begun < 10
 
 
+@pytest.mark.long
 def test_processes_find_modules_whatever_the_path_is(
     tmp_path: Path, processes: list[subprocess.Popen[bytes]]
 ) -> None:

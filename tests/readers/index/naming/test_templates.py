@@ -65,6 +65,7 @@ def test_a_template_gives_just_these_names(names: list[str], expected: str | Non
     assert template(names) == expected
 
 
+@pytest.mark.long
 def test_many_shards_have_more_digits() -> None:
     names = many("x-{:06d}-of-{:06d}", 100_001)
     assert template(names) == "x-{SHARD_X_OF_Y}"

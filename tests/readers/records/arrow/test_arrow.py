@@ -88,6 +88,7 @@ def test_any_batches_are_counted(options: dict[str, Any]) -> None:
         assert sum(lengths) == rows_by_pyarrow(data)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("footer", [True, False])
 def test_bodies_are_not_read(footer: bool) -> None:
     data = written(400_000, 400_000, 400_000, footer=footer)
@@ -97,6 +98,7 @@ def test_bodies_are_not_read(footer: bool) -> None:
     assert source.num_bytes_read == found.num_bytes_read < 400_000 < len(data) / 30
 
 
+@pytest.mark.long
 def test_the_footer_of_a_file_far_away_is_fetched_and_the_heads_of_its_batches() -> None:
     source = far(written(*[50_000] * 20, footer=True))
     assert Arrow().count(source).num_records == 1_000_000
@@ -158,6 +160,7 @@ for _ in range(int(sys.argv[1])):
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [{}, {"footer": True}, {"compression": "lz4"}])
 def test_no_changed_bytes_end_the_process(options: dict[str, Any]) -> None:
     command = [sys.executable, "-c", _READ_ALL_CHANGES, str(in_this_run(3000))]

@@ -38,6 +38,7 @@ WAYS: list[tuple[str, Callable[[bytes], bytes]]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "pack"), WAYS)
 def test_bytes_are_those_that_were_packed(kind: str, pack: Callable[[bytes], bytes]) -> None:
     rng = random.Random(3)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from shardctl.readers.records.tfrecord.headers import NO_LENGTH, Lengths, equal_headers
 from tests.cases import counted
 from tests.record_files import header
@@ -26,6 +28,7 @@ def test_a_header_holds_the_length_that_was_written() -> None:
         assert lengths[written[: rng.randrange(12)]] == NO_LENGTH
 
 
+@pytest.mark.long
 def test_few_headers_are_kept(monkeypatch: object) -> None:
     lengths = Lengths()
     for length in range(20_000):

@@ -208,6 +208,7 @@ def test_something_else_that_is_compressed(reader: Reader) -> None:
         assert (nothing.num_records, nothing.compression, nothing.damage) == (0, compression, None)
 
 
+@pytest.mark.long
 def test_little_memory_is_taken_for_much_that_is_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     import tracemalloc
 

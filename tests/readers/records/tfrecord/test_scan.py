@@ -195,6 +195,7 @@ def check_runs(monkeypatch: pytest.MonkeyPatch, rng: random.Random, count: int) 
                 add_cases()
 
 
+@pytest.mark.long
 def test_runs_of_equal_records_are_followed_record_by_record(monkeypatch: Any) -> None:
     check_runs(monkeypatch, random.Random(11), in_this_run(100))
 

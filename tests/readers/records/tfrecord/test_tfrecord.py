@@ -48,6 +48,7 @@ def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inflated, "_FETCHED", 2_000)
 
 
+@pytest.mark.long
 def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.MonkeyPatch) -> None:
     small_requests(monkeypatch)
     rng = random.Random(1)
@@ -69,6 +70,7 @@ def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.Monke
             assert cut.kind == "cut"
 
 
+@pytest.mark.long
 def test_a_body_that_ends_early_is_no_end_of_the_file(
     faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:

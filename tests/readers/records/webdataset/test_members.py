@@ -102,6 +102,7 @@ def changed(start: int, value: bytes) -> Callable[[bytes], bytes]:
     return change
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "change",
     [

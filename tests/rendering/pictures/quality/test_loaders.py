@@ -13,6 +13,8 @@ from shardctl.rendering.pictures.quality.loaders import loaders_pictures
 from tests.planning.quality.quality_orders import even_dataset
 from tests.rendering.pictures.drawn import check_labels
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def imagenet() -> LoaderComparison:

@@ -208,6 +208,7 @@ def test_without_alternatives_there_is_no_picture_of_them() -> None:
     assert [picture.name for picture in quality_pictures(plan)] == ["shard-map", "score"]
 
 
+@pytest.mark.long
 def test_long_epochs_say_that_they_are_sampled_and_take_no_time() -> None:
     dataset = even_dataset(10**11, 100_000)
     plan = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=10_000, buffer_seed=2))
@@ -221,6 +222,7 @@ def test_long_epochs_say_that_they_are_sampled_and_take_no_time() -> None:
     assert len("".join(svg_file([found[0]]))) < 40 * 1024
 
 
+@pytest.mark.long
 def test_svg_of_one_picture_is_small() -> None:
     plan = shardctl.quality(
         "imagenet2012", "train", {"shuffle_seed": 1, "buffer": 60_000, "buffer_seed": 2}
@@ -229,6 +231,7 @@ def test_svg_of_one_picture_is_small() -> None:
     assert max(sizes) < 40 * 1024
 
 
+@pytest.mark.long
 def test_what_looks_even_from_afar_and_is_not_is_said() -> None:
     dataset = even_dataset(10**11, 100_000)
     weak = quality_alone(dataset, ReadSettings(shuffle_seed=1, buffer=100_000, buffer_seed=1))

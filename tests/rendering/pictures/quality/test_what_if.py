@@ -13,6 +13,7 @@ from tests.planning.quality.quality_orders import even_dataset, quality_alone
 from tests.rendering.pictures.drawn import check_labels
 
 
+@pytest.mark.long
 def test_what_if_has_a_bar_of_each_change_and_the_memory_of_buffers() -> None:
     plan = quality("imagenet2012", "train", {"shuffle_seed": 1, "buffer": 10_000, "buffer_seed": 2})
     picture = what_if_picture(plan)
@@ -37,6 +38,7 @@ def test_memory_is_in_no_caption_where_no_buffer_is_new() -> None:
     assert "memory" not in picture.caption
 
 
+@pytest.mark.long
 def test_no_name_of_a_change_loses_what_tells_it_apart() -> None:
     picture = what_if_picture(quality("imagenet2012", "train", {}))
     names = [row[0] for row in picture.numbers.rows]

@@ -56,6 +56,7 @@ def test_the_order_of_questions() -> None:
     assert re.findall(r'<h2 id="([\w-]+)"', page) == ["contents", *asked]
 
 
+@pytest.mark.long
 def test_answers_of_orders_that_part() -> None:
     shuffled = side("b.yaml", buffer=120, buffer_seed=3, batch=8)
     page = page_of(compared(side("a.yaml", cycle=1, batch=8), shuffled))
@@ -128,6 +129,7 @@ def check_page(pair: tuple[Pipeline, Pipeline]) -> None:
     assert "\n" not in said
 
 
+@pytest.mark.long
 def test_any_two_settings_are_a_page_or_one_line() -> None:
     check_cases(pairs(), check_page, 3)
 

@@ -54,6 +54,7 @@ def test_what_both_read_is_said() -> None:
     assert "A reads train of toy:1.0.0" in text_of(other).replace(" ,", ",")
 
 
+@pytest.mark.long
 def test_an_order_that_is_known_to_blocks_alone_says_so() -> None:
     lengths = tuple(n**3 % 997 + 1 for n in range(20_000))  # pinned as hashes
     long = dataset_of({"train": lengths})

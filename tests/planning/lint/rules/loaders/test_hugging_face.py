@@ -62,6 +62,7 @@ CASES: tuple[Row, ...] = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("code", "fires", "quiet"), CASES)
 def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
     code: str, fires: Case, quiet: Case
