@@ -9,7 +9,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +17,7 @@ import yaml
 from tests.cases import add_cases
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_commands
 from tests.tfds_datasets import write_dataset
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
@@ -230,10 +230,9 @@ def test_an_update_killed_at_any_moment_of_the_write_leaves_the_old_file_or_the_
     shardctl: Shardctl,
 ) -> None:
     old, new = (shardctl("snapshot", "--block", block).stdout for block in (2, 3))
-    ran = subprocess.run(
-        [sys.executable, "-c", _KILLED_UPDATES], capture_output=True, text=True, check=True
-    )
-    *killed, (status, found, beside) = map(json.loads, ran.stdout.splitlines())
+    (ran,) = forking_commands().run([["-c", _KILLED_UPDATES]], Path.cwd())
+    assert ran.code == 0, ran.errors
+    *killed, (status, found, beside) = map(json.loads, ran.out.splitlines())
     assert (status, found, beside) == (0, new, [])
     assert {status for status, _, _ in killed} == {signal.SIGKILL}
     assert {found for _, found, _ in killed} == {old, new}
