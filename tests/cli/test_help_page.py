@@ -110,6 +110,7 @@ FINDS = {
 
 
 _REAL = ("inspect", "verify")  # run TensorFlow
+_MEASURED = ("quality", "report")  # a second for all examples of ImageNet
 _HOME = "tensorflow_datasets"
 
 
@@ -146,7 +147,10 @@ def make_dataset(split="train", seed=3):
     examples = examples_of(command)
     assert 2 <= len(examples) <= 3
     for example in examples:
-        program, *patterns = shlex.split(example.replace("~/", f"{home}/"))
+        asked = example.replace("~/", f"{home}/")
+        if command in _MEASURED:
+            asked = asked.replace("imagenet2012", "mnist")
+        program, *patterns = shlex.split(asked)
         words = [word for pattern in patterns for word in sorted(glob(pattern)) or [pattern]]
         assert (program, words[0]) == ("shardctl", command or words[0])
         ran = shardctl(*words)
