@@ -307,6 +307,7 @@ if __name__ == "__main__":
             else:
                 sys.argv[:] = wanted[1:]
                 runpy.run_module(wanted[1], run_name="__main__", alter_sys=True)
+            raise SystemExit(0)
         except SystemExit as ended:
             if "tensorflow" in sys.modules or not isinstance(ended.code, int):
                 raise

@@ -34,6 +34,7 @@ def shardctl(
     folder.mkdir()
     monkeypatch.chdir(folder)
     monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setattr("os.fsync", lambda file: None)  # nobody pulls a plug; it is waited for
     for name in ("SHARDCTL_DATASET", "TFDS_DATA_DIR"):
         monkeypatch.delenv(name, raising=False)
 

@@ -42,21 +42,16 @@ def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> 
 
 
 @pytest.mark.long
-def _big(folder: Path) -> Path:
-    """Write a layout so large that its order is sampled."""
-    path = folder / "big.yaml"
-    path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
-    return path
-
-
 def test_a_table_fits_eighty_columns_with_everything_asked(
     shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
+    split = "{num_examples: 128116, num_shards: 1024, num_bytes: 14000000000}"
+    (tmp_path / "large.yaml").write_text(f"name: imagenet2012\nsplits:\n  train: {split}\n")
     ran = shardctl(
-        *("quality", "-d", _big(tmp_path), "--shuffle-files", "--buffer", "10000"),
+        *("quality", "-d", tmp_path / "large.yaml", "--shuffle-files", "--buffer", "10000"),
         *("--sorted-by-shard", "--hosts", "8", "--batch", "1024", "--target", "0.5"),
     )
     assert ran.exit_code == 0
@@ -99,7 +94,8 @@ def test_the_document_has_what_the_table_has(shardctl: Shardctl, toy: Path) -> N
 
 @pytest.mark.long
 def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Path) -> None:
-    path = _big(tmp_path)
+    path = tmp_path / "big.yaml"
+    path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
     document = json.loads(
         shardctl("quality", "-d", path, "--shuffle-seed", "1", "-f", "json").stdout
     )

@@ -464,7 +464,7 @@ def test_the_dataset_of_a_plan_is_found_again_from_any_folder(
     for folder in (cwd, cwd / "plans", elsewhere):
         monkeypatch.chdir(folder)
         path = os.path.relpath(cwd / "plans" / name)
-        for one in (path, cwd / "plans" / name):
+        for one in (path, cwd / "plans" / name)[: 2 if folder == elsewhere else 1]:
             ran = shardctl("resume", "--plan", one)
             shown = ran.stdout.replace(str(one), f"plans/{name}")  # in the call that reads it
             assert (ran.exit_code, ran.stderr, shown) == (0, "", before)
