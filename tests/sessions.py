@@ -25,6 +25,7 @@ import doctest
 import io
 import os
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -42,7 +43,7 @@ from tests.children import asking, write_program
 from tests.files.stores.servers import gcs_server
 from tests.forked_scripts import forking_commands, forking_python
 from tests.record_files import framed
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 REPOSITORY = Path(__file__).parents[1]
 README = REPOSITORY / "README.md"
@@ -68,6 +69,7 @@ _WITH_FILES = ("bare-files.md", "questions.md")
 # In which `gs://my-bucket/tfds` is a data dir with that dataset too.
 WITH_BUCKET = ("questions.md", "remote-data.md")
 TOY = {"train": [200, 100, 50, 50]}
+_IN_THIS_PROCESS = "python look.py"  # a few lines, where TensorFlow is loaded anyway
 _LOADING = re.compile(r"python (\S+\.py|-m pytest)\b")
 _NEEDS_BASH = re.compile(r"[|<>;&$`]")
 
@@ -146,9 +148,11 @@ def answered(command: str, last_code: int) -> tuple[str, int]:
     """Return what a command says on stdout and stderr, as it is seen on a screen, and its code."""
     if command == "echo $?":
         return f"{last_code}\n", 0
-    if _NEEDS_BASH.search(re.sub(r"'[^']*'", "", command)) or not command.startswith("shardctl"):
+    ours = command.startswith("shardctl") or command == _IN_THIS_PROCESS
+    if _NEEDS_BASH.search(re.sub(r"'[^']*'", "", command)) or not ours:
         environment = dict(os.environ)
-        if _LOADING.match(command):
+        program = _LOADING.match(command)
+        if program is not None and _loads_much(program[1]):
             environment["FORKING_PYTHON"] = forking_python().address
         if "shardctl " in command:
             environment["FORKING_COMMANDS"] = forking_commands().address
@@ -162,11 +166,34 @@ def answered(command: str, last_code: int) -> tuple[str, int]:
     code: object = 0
     with contextlib.redirect_stdout(stream), contextlib.redirect_stderr(stream):
         try:
-            main(shlex.split(command)[1:])
+            if command == _IN_THIS_PROCESS:
+                _run_program(Path(command.split()[1]))
+            else:
+                main(shlex.split(command)[1:])
         except SystemExit as end:
             code = end.code
     assert isinstance(code, int)
     return raw.getvalue().decode(), code
+
+
+def _loads_much(program: str) -> bool:
+    """Return whether a program, or `-m pytest`, imports what takes seconds."""
+    if not program.endswith(".py"):
+        return True
+    return (
+        re.search(r"\b(shardctl|tensorflow|keras|jax|flax)\b", Path(program).read_text())
+        is not None
+    )
+
+
+def _run_program(path: Path) -> None:
+    """Run a program as Python does, which finds the modules beside it."""
+    folder, before = str(path.resolve().parent), set(sys.modules)
+    with mock.patch.object(sys, "path", [folder, *sys.path]):
+        runpy.run_path(str(path), run_name="__main__")
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", None)).startswith(folder):
+            del sys.modules[name]
 
 
 def write_datasets(folder: Path) -> None:
@@ -174,7 +201,7 @@ def write_datasets(folder: Path) -> None:
 
     A record of the toy has 16 bytes of framing, and 15 of data or 16 from example 128 on.
     """
-    build_dataset(folder, "toy", TOY)
+    write_dataset(folder, "toy", TOY)
     damaged = folder / "damaged"
     shutil.copytree(folder / "toy" / "1.0.0", damaged)
     for shard, byte in ((0, 16 * 31), (3, 7 * 32 + 12)):
@@ -208,7 +235,7 @@ def bucket() -> Iterator[None]:
         mock.patch.dict(os.environ, server.variables()),
         tempfile.TemporaryDirectory() as folder,
     ):
-        build_dataset(Path(folder), "toy", TOY)
+        write_dataset(Path(folder), "toy", TOY)
         for file in sorted(Path(folder).rglob("*")):
             if file.is_file():
                 server.put(f"tfds/{file.relative_to(folder).as_posix()}", file.read_bytes())

@@ -470,6 +470,13 @@ def test_numbers_of_tensorflow_give_the_answer_of_the_int(tf: Any, name: str) ->
     add_cases(checked_same(name, types, World(), together=True))
 
 
+# Those that build a dataset of tf.data each time, or run it.
+_RUNNING = [
+    *("tfds.Position.dataset", "tfds.read_config", "tfds.resume", "tfds.resume_epochs"),
+    *("tfds.resume_like", "tfds.verify", "tfds.verify_dataset", "tfds.verify_plan"),
+]
+
+
 @pytest.mark.parametrize(
     "name",
     skipped_without_orbax(name for name in CALLS if name.startswith(("orbax.", "tfds."))),
@@ -479,7 +486,7 @@ def test_the_bridge_answers_every_type_of_number_as_the_int(
 ) -> None:
     # All go through the edge that the other tests look at; TensorFlow takes its time.
     *_, iterations = tensorflow_types(tf)
-    types = [iterations] if name == "tfds.verify" else [np.int64, iterations]
+    types = [iterations] if name in _RUNNING else [np.int64, iterations]
     add_cases(checked_same(name, types, real_world, together=True))
 
 

@@ -49,14 +49,33 @@ $ echo $?
 
 
 # Documents whose programs train, or whose files Beam counts: seconds each.
-_LONG = ("keras-evaluation.md", "keras.md", "petabyte.md", "pipeline.md", "training.md")
+_SLOW = ("keras-evaluation.md", "keras.md", "petabyte.md", "pipeline.md", "training.md")
+# Those that TensorFlow reads for, and others with questions of a tenth of a second and more.
+_WITH_TENSORFLOW = (
+    *_SLOW,
+    "bare-files.md",
+    "code.md",
+    "questions.md",
+    "remote-data.md",
+    "verify.md",
+)
+_LONG = (
+    *("README.md", "hugging-face.md", "install.md", "loaders-compared.md", "loaders.md"),
+    *("report.md", "resume.md", "shuffling.md", "snapshots-in-ci.md", "stages.md"),
+)
+_MARKS = [
+    (pytest.mark.slow, _SLOW),
+    (pytest.mark.tensorflow, _WITH_TENSORFLOW),
+    (pytest.mark.long, _LONG),
+]
 
 
-@pytest.mark.tensorflow
 @pytest.mark.parametrize(
     "document",
     [
-        pytest.param(path, marks=pytest.mark.slow if path.name in _LONG else (), id=path.name)
+        pytest.param(
+            path, marks=[mark for mark, names in _MARKS if path.name in names], id=path.name
+        )
         for path in DOCUMENTS
     ],
 )
