@@ -91,7 +91,7 @@ def test_orders_are_tensorflows_for_many_lengths_and_buffers(
 
 @pytest.mark.parametrize(
     ("num_elements", "buffer_size"),
-    [(200_000, 1), (200_000, 3), (200_000, 10_000), (100_001, 100_000), (100_000, 100_001)],
+    [(140_000, 3), (200_000, 10_000), (100_001, 100_000), (100_000, 100_001)],
 )
 def test_long_orders_are_tensorflows(num_elements: int, buffer_size: int) -> None:
     kernel = shuffle_kernel_seeds(11, None)
