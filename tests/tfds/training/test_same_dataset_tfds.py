@@ -184,11 +184,12 @@ def test_what_the_metadata_says_tells_folders_apart_wherever_they_lie(tmp_path: 
             False,
             marks=pytest.mark.slow,
         ),
-        (
+        pytest.param(
             {"template": "{SPLIT}/{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"},
             "the file name template of train was 'toy-train.tfrecord-{SHARD_INDEX}-of-"
             "{NUM_SHARDS}', now 'train/toy-train.tfrecord",
             False,
+            marks=pytest.mark.slow,
         ),
     ],
 )
