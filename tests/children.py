@@ -70,7 +70,7 @@ class Running:
 _UP = (
     "import sys; from shardctl.cli import main as cli; run = cli._run\n"
     "cli._run = lambda words: sys.stderr.write('up\\n') and run(words)\n"
-    "cli.main(sys.argv[1:])"
+    "cli.main()"
 )
 
 

@@ -78,7 +78,8 @@ class ForkedScript:
     def send_signal(self, number: int) -> None:
         """Send a signal, unless it has ended."""
         if self.poll() is None:
-            os.kill(self.pid, number)
+            with contextlib.suppress(ProcessLookupError):  # its end is about to be told
+                os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it at once, unless it has ended."""
@@ -311,6 +312,7 @@ if __name__ == "__main__":
         except SystemExit as ended:
             if "tensorflow" in sys.modules or not isinstance(ended.code, int):
                 raise
+            signal.signal(signal.SIGINT, signal.SIG_DFL)  # as Python itself does where it ends
             atexit._run_exitfuncs()
             for stream in (sys.stdout, sys.stderr):
                 stream.flush()
