@@ -17,14 +17,22 @@ from shardctl.readers.records.tfrecord.tfrecord import TFRecord
 from tests.forked_scripts import forking_python
 
 
+def _divided(remainder: int) -> int:
+    """Return what is left of a byte by CRC32C's definition: a division of polynomials by bits."""
+    for _ in range(8):
+        remainder = remainder >> 1 ^ (0x82F63B78 if remainder & 1 else 0)
+    return remainder
+
+
+_OF_BYTES = [_divided(byte) for byte in range(256)]
+
+
 @cache
 def crc32c(data: bytes) -> int:
-    """Return CRC32C by its definition: the remainder of a division of polynomials, bit by bit."""
+    """Return CRC32C, byte by byte."""
     remainder = 0xFFFFFFFF
     for byte in data:
-        remainder ^= byte
-        for _ in range(8):
-            remainder = remainder >> 1 ^ (0x82F63B78 if remainder & 1 else 0)
+        remainder = remainder >> 8 ^ _OF_BYTES[(remainder ^ byte) & 255]
     return remainder ^ 0xFFFFFFFF
 
 
@@ -84,6 +92,25 @@ def counted_near(
 def counted_far(data: bytes, *, checksums: bool = True) -> FileContents:
     """Return what a remote file holds."""
     return TFRecord().count(FarSource(data), checksums=checksums)
+
+
+def records_read(path: Path, compression: str = "") -> tuple[int, str | None]:
+    """Return how many records TensorFlow reads of a file, and what it says if it gives up.
+
+    It is what `tf.data.TFRecordDataset` runs, which Python traces as a function for each file.
+    """
+    import tensorflow as tf
+
+    file = tf.raw_ops.TFRecordDataset(
+        filenames=[str(path)], compression_type=compression, buffer_size=1 << 18
+    )
+    num_read = 0
+    try:
+        for _ in tf.data.experimental.from_variant(file, tf.TensorSpec((), tf.string)):
+            num_read += 1
+    except tf.errors.OpError as error:
+        return num_read, str(error)
+    return num_read, None
 
 
 _READ_BY_TENSORFLOW = r"""

@@ -67,7 +67,6 @@ def test_headers_of_equal_records_far_away_are_asked_for_at_once() -> None:
     assert fetched(source) < 20 * KB
 
 
-@pytest.mark.long
 def test_headers_of_other_large_records_are_asked_for_one_by_one() -> None:
     rng = random.Random(1)
     source = asked([rng.randrange(1500, 9000) for _ in range(60)])
@@ -88,9 +87,8 @@ def test_data_that_are_checked_are_all_read() -> None:
     asked([9000] * 5, checksums=True)
 
 
-@pytest.mark.long
 def test_only_headers_of_large_records_are_read_from_a_disk() -> None:
-    for size in (5000, 20_000, 300_000):
+    for size in (5000, 20_000, 100_000):
         data = framed(bytes(size)) * 31
         found = counted_near(data, checksums=False)
         assert (found.num_records, found.damage) == (31, None)

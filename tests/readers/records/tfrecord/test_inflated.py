@@ -19,7 +19,7 @@ from shardctl.readers.records.crc32c import extend_crc32c, masked
 from shardctl.readers.records.tfrecord import blocks, inflated
 from shardctl.readers.records.tfrecord.inflated import compression_of, opened
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
-from tests.record_files import counted_far, counted_near, framed, header
+from tests.record_files import counted_far, counted_near, framed, header, records_read
 
 RECORDS = [bytes([index]) * (40 + 7 * index) for index in range(6)]
 SOUND = framed(*RECORDS)
@@ -47,16 +47,9 @@ class Reader:
 
     def read(self, data: bytes, compression: str) -> tuple[int, bool]:
         """Return how many records TensorFlow reads, and whether it ends with an error."""
-        import tensorflow as tf
-
         self.path.write_bytes(data)
-        num_read = 0
-        try:
-            for _ in tf.data.TFRecordDataset(str(self.path), compression_type=compression):
-                num_read += 1
-        except tf.errors.OpError:
-            return num_read, True
-        return num_read, False
+        num_read, said = records_read(self.path, compression)
+        return num_read, said is not None
 
     def compare(self, data: bytes, compression: str) -> FileContents:
         """Check that we find what TensorFlow reads; where it is silent, we may not be."""
@@ -208,11 +201,10 @@ def test_something_else_that_is_compressed(reader: Reader) -> None:
         assert (nothing.num_records, nothing.compression, nothing.damage) == (0, compression, None)
 
 
-@pytest.mark.long
 def test_little_memory_is_taken_for_much_that_is_inside(monkeypatch: pytest.MonkeyPatch) -> None:
     import tracemalloc
 
-    data = gzip.compress(large(bytes(50_000_000)) * 4, 1)
+    data = gzip.compress(large(bytes(10_000_000)) * 4, 1)
     for checksums in (True, False):
         tracemalloc.start()
         assert counted_near(data, checksums=checksums).num_records == 4

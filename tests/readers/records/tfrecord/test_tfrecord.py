@@ -53,9 +53,9 @@ def test_a_file_behind_a_web_server(web: FolderServer, monkeypatch: pytest.Monke
     small_requests(monkeypatch)
     rng = random.Random(1)
     files = {
-        "small": framed(*(rng.randbytes(rng.randrange(90)) for _ in range(300))),
-        "large": framed(*(rng.randbytes(rng.randrange(2_000, 2_900)) for _ in range(20))),
-        "equal": framed(bytes(3_000)) * 40,
+        "small": framed(*(rng.randbytes(rng.randrange(90)) for _ in range(120))),
+        "large": framed(*(rng.randbytes(rng.randrange(2_000, 2_900)) for _ in range(8))),
+        "equal": framed(bytes(3_000)) * 15,
     }
     for name, data in files.items():
         for packed, compression in ((data, None), (gzip.compress(data, 1), "GZIP")):
