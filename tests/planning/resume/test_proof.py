@@ -155,7 +155,6 @@ def with_damage(plan: ResumePlan) -> Iterator[tuple[ResumePlan, int, int]]:
             yield replace(plan, hosts=tuple(hosts)), lost, repeated
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", plans())
 def test_an_example_that_any_plan_leaves_out_or_repeats_is_counted(name: str) -> None:
     plan = plans()[name]

@@ -215,7 +215,7 @@ def test_the_mean_number_that_all_hosts_lose_is_below_the_risk_of_all(
     tf = pytest.importorskip("tensorflow")
     import numpy as np
 
-    toy, buffer, risk, num_seeds = toys["plain"], 6, 1.5, 1500
+    toy, buffer, risk, num_seeds = toys["plain"], 6, 1.5, 600
     settings = ReadSettings(buffer=buffer, cycle=2, block=3, shuffle_seed=5, host_by=host_by)
     consumed = [11, 3, 17]
     plan = resume_on_hosts(
