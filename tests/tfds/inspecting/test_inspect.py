@@ -882,6 +882,8 @@ def test_inspects_what_is_handed_out(
     found = inspect(dataset)
     assert found.predictable, found.open or found.refused
     passes = [list(found.ids(index)) for index in range(NUM_PASSES)]
+    if passes[2] == passes[1] == passes[0]:
+        del passes[2]  # of one order for ever two are enough
     if found.dataset is not None and name not in NOT_AGAIN:
         monkeypatch.chdir(tmp_path)
         check_shardctl_yaml(found, passes)
