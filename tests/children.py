@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import selectors
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from tests.forked_scripts import ForkedScript, Ran, forking_commands, forking_python
 
@@ -53,6 +55,52 @@ def run_command(
     command = ["-m", "shardctl", *arguments]
     (ran,) = forking_commands().run([command], folder, stdin=stdin, environments=[environment])
     return ran
+
+
+@dataclass(frozen=True, kw_only=True)
+class Running:
+    """A command that runs, and the ends of its pipes."""
+
+    process: ForkedScript
+    stdout: BinaryIO
+    stderr: BinaryIO
+
+
+# Says so on stderr once an interrupt is caught: before that Python itself would answer.
+_UP = (
+    "import sys; from shardctl.cli import main as cli; run = cli._run\n"
+    "cli._run = lambda words: sys.stderr.write('up\\n') and run(words)\n"
+    "cli.main(sys.argv[1:])"
+)
+
+
+@contextlib.contextmanager
+def running_command(
+    *arguments: str | Path, folder: Path, to: str | None = None
+) -> Iterator[Running]:
+    """Start a command that an interrupt ends, in a process with the command line loaded.
+
+    It is killed where it still runs at the end of the block. to: the file that gets its stdout.
+    """
+    (out, its_out), (errors, its_errors) = os.pipe(), os.pipe()
+    with open(out, "rb") as stdout, open(errors, "rb") as stderr:
+        with (
+            open(its_out, "wb") as pipe,
+            open(its_errors, "wb") as said,
+            open(to or os.devnull, "wb") as file,
+        ):
+            process = forking_commands().start(
+                ["-c", _UP, *arguments],
+                stdout=(file if to else pipe).fileno(),
+                stderr=said.fileno(),
+                folder=folder,
+            )
+        try:
+            assert stderr.readline() == b"up\n"
+            yield Running(process=process, stdout=stdout, stderr=stderr)
+        finally:
+            process.kill()
+            process.wait()
 
 
 def write_program(path: Path, text: str) -> None:

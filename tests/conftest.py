@@ -195,9 +195,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if unwanted and not _names_tests(config):
         config.hook.pytest_deselected(items=unwanted)
         items[:] = [item for item in items if left_out.isdisjoint(marks[item])]
-    if not hasattr(config, "workerinput"):
-        # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds.
-        items.sort(key=lambda item: "tensorflow" in marks[item])
+    # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds. Of
+    # several the first begins with TensorFlow, and where tests are few the others never load it.
+    first = hasattr(config, "workerinput")
+    items.sort(key=lambda item: ("tensorflow" in marks[item]) is not first)
 
 
 @contextmanager

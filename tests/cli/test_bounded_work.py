@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -15,10 +13,9 @@ import pytest
 
 from shardctl.files.stream import open_stream
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
-from tests.children import run_command, run_on_a_terminal, start
+from tests.children import run_command, run_on_a_terminal, running_command
 from tests.cli.conftest import Shardctl
 
-_REPOSITORY = Path(__file__).parents[2]
 _LONGEST = 1.0  # seconds from Ctrl-C to the end, on a machine with nothing else to do
 
 
@@ -115,17 +112,11 @@ def test_what_needs_no_walk_through_the_order_is_answered(
 
 @pytest.mark.long
 def test_all_of_a_huge_order_goes_to_whoever_reads_as_much_as_is_wanted(huge: str) -> None:
-    with start(
-        [sys.executable, "-m", "shardctl", *f"simulate -d {huge} --take -1 -f ids".split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=_REPOSITORY,
-    ) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
+    words = f"simulate -d {huge} --take -1 -f ids".split()
+    with running_command(*words, folder=Path(huge).parent) as running:
         assert [running.stdout.readline() for _ in range(3)] == [b"0\n", b"1\n", b"2\n"]
         running.stdout.close()
-        assert (running.stderr.read(), running.wait(timeout=30)) == (b"", 0)
+        assert (running.stderr.read(), running.process.wait(timeout=30)) == (b"", 0)
 
 
 _LONG = [
@@ -146,28 +137,14 @@ def seconds_to_end(words: str, folder: Path, delay: float) -> float:
 
     One that is at its end has no handler any more: the signal ends it, which shells call 130 too.
     """
-    program = (
-        "import sys\nfrom shardctl.cli import main as cli\n"
-        "run = cli._run\n"
-        "cli._run = lambda words: sys.stderr.write('up\\n') and run(words)\n"
-        "cli.main(sys.argv[1:])"
-    )
-    with start(
-        [sys.executable, "-c", program, *words.split()],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(_REPOSITORY)},
-    ) as running:
-        assert running.stderr is not None
-        assert running.stderr.readline() == b"up\n"
+    with running_command(*words.split(), folder=folder, to=os.devnull) as running:
         time.sleep(delay)
-        if running.poll() is not None:
+        if running.process.poll() is not None:
             return 0.0
         begin = time.monotonic()
-        running.send_signal(signal.SIGINT)
+        running.process.send_signal(signal.SIGINT)
         said = running.stderr.read()
-        code = running.wait(timeout=60)
+        code = running.process.wait(timeout=60)
         needed = time.monotonic() - begin
     assert (said == b"" and code in (130, -signal.SIGINT)) or code == 0, words
     return needed
@@ -178,7 +155,7 @@ def seconds_to_end(words: str, folder: Path, delay: float) -> float:
     "words", [*_LONG[:3], *(pytest.param(words, marks=pytest.mark.slow) for words in _LONG[3:])]
 )
 def test_long_work_ends_soon_after_an_interrupt(words: str, huge: str, tmp_path: Path) -> None:
-    delay = random.Random(words).uniform(0.5, 1.0)
+    delay = random.Random(words).uniform(0.05, 0.2)
     assert seconds_to_end(words.replace("HUGE", huge), tmp_path, delay) < 10 * _LONGEST
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
-import sys
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryFile
 
 import pytest
 
 from shardctl.cli import color
 from shardctl.cli.main import COMMANDS
 from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_commands
 
-_REPOSITORY = Path(__file__).parents[2]
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits:\n  train: {shard_lengths: [3, 2]}\n"
 BOLD_TITLE = "\x1b[1mtrain in toy:1.0.0\x1b[0m\n"
 RED_ERROR = "\x1b[1;91merror:\x1b[0m "
@@ -162,33 +161,34 @@ def test_a_warning_is_coloured_too(shardctl: Shardctl) -> None:
 
 
 def on_terminal(
-    *arguments: str, env: dict[str, str] | None = None, stdout: int | None = None
+    *arguments: str, env: dict[str, str] | None = None, to_a_file: bool = False
 ) -> tuple[str, str]:
-    """Run the program on a terminal; return what it showed, and what it wrote to a pipe instead."""
+    """Run the program on a terminal; return what it showed, and what it wrote to a file instead."""
     controller, terminal = pty.openpty()
     removed = ("NO_COLOR", "FORCE_COLOR", "CLICOLOR_FORCE", "COLUMNS")
     environment = {name: value for name, value in os.environ.items() if name not in removed}
-    environment |= {"PYTHONPATH": str(_REPOSITORY), "TERM": "xterm", **(env or {})}
+    environment |= {"TERM": "xterm", **(env or {})}
     shown = b""
-    with subprocess.Popen(
-        [sys.executable, "-m", "shardctl", *arguments],
-        stdout=terminal if stdout is None else stdout,
-        stderr=terminal,
-        stdin=subprocess.DEVNULL,
-        env=environment,
-    ) as child:
+    with TemporaryFile() as file:
+        child = forking_commands().start(
+            ["-m", "shardctl", *arguments],
+            stdout=file.fileno() if to_a_file else terminal,
+            stderr=terminal,
+            environment=environment,
+        )
         os.close(terminal)
         while True:
             try:
                 shown += os.read(controller, 1 << 16)
             except OSError:  # EIO: the program has ended
                 break
-        piped = child.stdout.read() if child.stdout is not None else b""
+        child.wait()
+        file.seek(0)
+        written = file.read()
     os.close(controller)
-    return shown.decode().replace("\r\n", "\n"), piped.decode()
+    return shown.decode().replace("\r\n", "\n"), written.decode()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("env", "colored"),
     [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
@@ -200,11 +200,10 @@ def test_on_a_real_terminal(tmp_path: Path, env: dict[str, str], colored: bool) 
     assert ("\x1b" in shown) == colored
 
 
-@pytest.mark.long
 def test_stdout_and_stderr_are_decided_each_for_itself(tmp_path: Path) -> None:
     (tmp_path / "toy.yaml").write_text(LAYOUT)
     words = ["plan", "train[:0shard]", "-d", str(tmp_path / "toy.yaml")]
-    shown, piped = on_terminal(*words, stdout=subprocess.PIPE)
+    shown, written = on_terminal(*words, to_a_file=True)
     assert shown.startswith("\x1b[1;95mwarning:\x1b[0m ")
-    assert piped.startswith("train[:0shard] in toy:1.0.0\n")
-    assert "\x1b" not in piped
+    assert written.startswith("train[:0shard] in toy:1.0.0\n")
+    assert "\x1b" not in written

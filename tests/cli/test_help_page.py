@@ -16,7 +16,7 @@ from shardctl.cli.help_page import help_page
 from shardctl.cli.main import COMMANDS
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 PAGES = ((), *((name,) for name in COMMANDS))
 _ANSI = re.compile("\x1b\\[[0-9;]*m")
@@ -97,7 +97,7 @@ def test_a_terminal_gets_what_it_can_show(
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_dataset(tmp_path_factory.mktemp("help"), splits={"train": [30, 20], "test": [3]})
+    return write_dataset(tmp_path_factory.mktemp("help"), splits={"train": [30, 20], "test": [3]})
 
 
 # Of examples that find something: what they find.
@@ -109,14 +109,26 @@ FINDS = {
 }
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS])
+_REAL = ("inspect", "verify")  # run TensorFlow
+_MEASURED = ("quality", "report")  # a second for all examples of ImageNet
+_HOME = "tensorflow_datasets"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "",
+        *(name for name in COMMANDS if name not in _REAL),
+        *(pytest.param(name, marks=pytest.mark.tensorflow) for name in _REAL),
+    ],
+)
 def test_the_examples_run(command: str, shardctl: Shardctl, built: Path) -> None:
     """In the folders and with the files that they name, each example answers."""
     home = Path.cwd().parent / "home"
     if command == "verify":
-        shutil.copytree(built, home / "tensorflow_datasets" / "mnist" / "3.0.1")
+        shutil.copytree(built, home / _HOME / "mnist" / "3.0.1")
     shutil.copytree(built.parent, home / "data" / "toy")
-    if command in ("inspect", "verify"):
+    if command in _REAL:
         Path("train.py").write_text(f"""
 import tensorflow_datasets as tfds
 
@@ -135,7 +147,10 @@ def make_dataset(split="train", seed=3):
     examples = examples_of(command)
     assert 2 <= len(examples) <= 3
     for example in examples:
-        program, *patterns = shlex.split(example.replace("~/", f"{home}/"))
+        asked = example.replace("~/", f"{home}/")
+        if command in _MEASURED:
+            asked = asked.replace("imagenet2012", "mnist")
+        program, *patterns = shlex.split(asked)
         words = [word for pattern in patterns for word in sorted(glob(pattern)) or [pattern]]
         assert (program, words[0]) == ("shardctl", command or words[0])
         ran = shardctl(*words)

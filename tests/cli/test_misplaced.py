@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
 import shardctl as api
 from shardctl.cli.main import COMMANDS
 from shardctl.cli.misplaced import where_it_goes
+from tests.children import run_command
 from tests.cli.conftest import Shardctl
 
 CASES = [
@@ -47,9 +47,8 @@ def test_the_error_says_where_it_goes(line: str, said: str, shardctl: Shardctl) 
     assert ran.stderr.count("\n") == 1
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
-    "line", ["-d mnist plan train", "--take=3 simulate", "plan -V", "-f json --batch 3 quality"]
+    "line", ["-d mnist plan train", "--take=3 simulate", "plan -V", "-f json --batch 3 simulate"]
 )
 def test_what_it_says_to_type_works(line: str, shardctl: Shardctl) -> None:
     said = shardctl(*shlex.split(line)).stderr
@@ -58,20 +57,13 @@ def test_what_it_says_to_type_works(line: str, shardctl: Shardctl) -> None:
     assert shardctl(*typed).exit_code == 0
 
 
-@pytest.mark.long
-def test_in_a_process_of_its_own() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "shardctl", "--cycle", "3", "simulate", "train[:5]"],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert ran.stderr == (
+def test_in_a_process_of_its_own(tmp_path: Path) -> None:
+    ran = run_command("--cycle", "3", "simulate", "train[:5]", folder=tmp_path)
+    assert ran.errors == (
         "error: --cycle belongs behind the command: shardctl simulate --cycle 3 'train[:5]'; "
         "shardctl -h explains\n"
     )
-    assert (ran.returncode, ran.stdout) == (2, "")
+    assert (ran.code, ran.out) == (2, "")
 
 
 def test_several_owners_are_all_named() -> None:

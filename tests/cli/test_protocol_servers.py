@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -12,12 +9,20 @@ from typing import Any
 import pytest
 
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.forked_scripts import forking_commands
+from tests.tfds_datasets import write_dataset
 
 pytestmark = pytest.mark.long
 
 LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
-PLACES = ("s3", "gcs", "hub", "web")
+
+
+def _slow(*values: str) -> Any:
+    """Return parameters with S3 or Google: to load a client and a server takes seconds."""
+    return pytest.param(*values, marks=pytest.mark.slow)
+
+
+PLACES = (_slow("s3"), _slow("gcs"), "hub", "web")
 COMMANDS: tuple[tuple[str, ...], ...] = (
     ("layout", "-f", "json", "-d", "@/toy/1.0.0"),
     ("layout", "-f", "json", "-d", "@/spoilt/1.0.0"),
@@ -37,12 +42,12 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data dir as TFDS writes one; one dataset of it is not as its metadata says."""
     root = tmp_path_factory.mktemp("remote") / "tfds"
-    build_dataset(root, splits=LENGTHS)
-    folder = build_dataset(root, name="spoilt", splits=LENGTHS)
+    write_dataset(root, splits=LENGTHS)
+    folder = write_dataset(root, name="spoilt", splits=LENGTHS)
     (folder / "spoilt-train.tfrecord-00002-of-00004").unlink()
     (folder / "spoilt-train.tfrecord-00004-of-00005").write_bytes(b"x")
     (folder / "spoilt-test.tfrecord-00001-of-00002").write_bytes(b"no records at all, but bytes")
-    build_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
+    write_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
     return root
 
 
@@ -57,17 +62,44 @@ def there(request: pytest.FixtureRequest, data: Path) -> str:
     return url
 
 
+Answer = tuple[str, str, int]
+
+
+def answer(shardctl: Shardctl, place: str, command: tuple[str, ...]) -> Answer:
+    """Return what a command says and its exit code, with @ and ~ for the folders."""
+    ran = shardctl(*(word.replace("@", place) for word in command))
+    out, errors = (
+        text.replace(place, "@").replace(str(Path.home()), "~") for text in (ran.stdout, ran.stderr)
+    )
+    return out, errors, ran.exit_code
+
+
+@pytest.fixture(scope="module")
+def on_a_disk() -> dict[tuple[str, ...], Answer]:
+    """The answers about the data on a disk, once one was asked for."""
+    return {}
+
+
 def test_commands_answer_as_about_the_copy_on_a_disk(
-    shardctl: Shardctl, data: Path, there: str
+    shardctl: Shardctl, data: Path, there: str, on_a_disk: dict[tuple[str, ...], Answer]
 ) -> None:
-    def answer(place: str, command: tuple[str, ...]) -> tuple[str, str, int]:
-        ran = shardctl(*(word.replace("@", place) for word in command))
-        return ran.stdout.replace(place, "@"), ran.stderr.replace(place, "@"), ran.exit_code
-
     for command in COMMANDS:
-        assert answer(there, command) == answer(str(data), command), command
+        if command not in on_a_disk:
+            on_a_disk[command] = answer(shardctl, str(data), command)
+        assert answer(shardctl, there, command) == on_a_disk[command], command
 
 
+def test_of_a_prepared_dataset_its_metadata_alone_is_asked_for(
+    shardctl: Shardctl, data: Path, web: Any
+) -> None:
+    web.put("tfds/dataset_info.json", (data / "toy/1.0.0/dataset_info.json").read_bytes())
+    for words in (["plan"], ["simulate"], ["lint"], ["snapshot"], ["resume", "--consumed", 5]):
+        web.requests.clear()
+        assert shardctl(*words, "train", "-d", web.url("tfds")).exit_code in (0, 1)
+        assert web.requests == ["GET /tfds/dataset_info.json"]
+
+
+@pytest.mark.slow
 def test_few_requests_are_made(
     shardctl: Shardctl, data: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -119,15 +151,15 @@ def there_in_s3(started_s3: Any, s3: Any, data: Path) -> str:
 @pytest.mark.parametrize(
     ("place", "ref", "said"),
     [
-        ("s3", "s3://no-such-bucket/toy", "there is no bucket of this name"),
-        ("gcs", "gs://no-such-bucket/toy", "no bucket"),
+        _slow("s3", "s3://no-such-bucket/toy", "there is no bucket of this name"),
+        _slow("gcs", "gs://no-such-bucket/toy", "no bucket"),
         (
             "hub",
             "hf://datasets/nobody/nothing/toy",
             "there is no such repository, or it is private",
         ),
-        ("s3", "s3://bucket/nothing/here", "no file or folder 's3://bucket/nothing/here'"),
-        ("gcs", "gs://bucket/nothing/here", "no file or folder 'gs://bucket/nothing/here'"),
+        _slow("s3", "s3://bucket/nothing/here", "no file or folder 's3://bucket/nothing/here'"),
+        _slow("gcs", "gs://bucket/nothing/here", "no file or folder 'gs://bucket/nothing/here'"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(
@@ -147,18 +179,14 @@ def test_what_cannot_be_read_is_one_line(
     ("package", "ref", "extra"),
     [("s3fs", "s3://bucket/toy", "s3"), ("gcsfs", "gs://bucket/toy", "gcs")],
 )
-def test_a_package_that_is_not_installed_is_named(package: str, ref: str, extra: str) -> None:
+def test_a_package_that_is_not_installed_is_named(
+    package: str, ref: str, extra: str, tmp_path: Path
+) -> None:
     script = f"import sys; sys.modules[{package!r}] = None; from shardctl.cli.main import main"
-    words = ["plan", "train", "-d", ref]
-    ran = subprocess.run(
-        [sys.executable, "-c", f"{script}; main({words!r})"],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "NO_GCE_CHECK": "true"},
-    )
-    assert (ran.returncode, ran.stdout) == (2, "")
-    assert ran.stderr == (
+    program = f"{script}; main({['plan', 'train', '-d', ref]!r})"
+    (ran,) = forking_commands().run([["-c", program]], tmp_path, NO_GCE_CHECK="true")
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.errors == (
         f"error: reading {extra.replace('gcs', 'gs')}:// needs a package: "
         f"pip install 'shardctl[{extra}]'\n"
     )

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Shardctl
 from tests.remote_copies import in_memory
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
 
@@ -21,13 +21,13 @@ LENGTHS = {"train": [30, 0, 50, 20], "test": [7, 6]}
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data dir: toy in two versions, of which a file is missing in one, and array records."""
     root = tmp_path_factory.mktemp("remote") / "tfds"
-    build_dataset(root, splits=LENGTHS)
-    folder = build_dataset(root, name="spoilt", splits=LENGTHS)
+    write_dataset(root, splits=LENGTHS)
+    folder = write_dataset(root, name="spoilt", splits=LENGTHS)
     (folder / "spoilt-train.tfrecord-00002-of-00004").unlink()
     (folder / "spoilt-train.tfrecord-00004-of-00005").touch()
     (folder / "spoilt-test.tfrecord-00001-of-00002").write_bytes(b"no records at all, but bytes")
-    build_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
-    build_dataset(root, name="arrays", splits=LENGTHS, file_format="parquet", version="2.0.0")
+    write_dataset(root, name="arrays", splits=LENGTHS, file_format="array_record")
+    write_dataset(root, name="arrays", splits=LENGTHS, file_format="parquet", version="2.0.0")
     return root
 
 
@@ -217,6 +217,7 @@ def test_a_folder_that_cannot_be_listed_leaves_the_sizes_open(
     assert ran.stderr == f"error: cannot read '{there}/toy/1.0.0': forbidden (403)\n"
 
 
+@pytest.mark.tensorflow
 def test_the_order_is_verified_over_index_ranges_where_tensorflow_has_no_way_to_the_files(
     shardctl: Shardctl, there: str
 ) -> None:
@@ -229,6 +230,7 @@ def test_the_order_is_verified_over_index_ranges_where_tensorflow_has_no_way_to_
     )
 
 
+@pytest.mark.tensorflow
 def test_a_damaged_remote_file_is_named_by_verify_as_a_local_one(
     shardctl: Shardctl, data: Path, there: str
 ) -> None:

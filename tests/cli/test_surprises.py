@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tests.oracles import interleave_by_hand
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 TRAIN = [13, 0, 9, 22, 5, 17]
 
@@ -51,8 +51,8 @@ def test_a_buffer_on_hosts_of_examples_resumes_with_what_the_plan_lists(
 def test_all_splits_of_several_folders_have_an_order_that_tfds_leaves_open(
     shardctl: Any, tmp_path: Path
 ) -> None:
-    first = build_dataset(tmp_path / "a", splits={"train": [3], "test": [2]})
-    second = build_dataset(tmp_path / "b", splits={"train": [4]})
+    first = write_dataset(tmp_path / "a", splits={"train": [3], "test": [2]})
+    second = write_dataset(tmp_path / "b", splits={"train": [4]})
     several = shardctl("plan", "all", "-d", str(first), "-d", str(second))
     assert "orders the splits anew in each run" in several.stderr
     assert "orders the splits" not in shardctl("plan", "all", "-d", str(first)).stderr
@@ -61,8 +61,8 @@ def test_all_splits_of_several_folders_have_an_order_that_tfds_leaves_open(
 @pytest.fixture
 def several(tmp_path: Path) -> list[str]:
     """Options that choose a dataset of two folders, whose splits TFDS reads in no fixed order."""
-    build_dataset(tmp_path / "a", splits={"train": [3, 2], "test": [2]})
-    build_dataset(tmp_path / "b", splits={"train": [4], "extra": [1, 1, 1]})
+    write_dataset(tmp_path / "a", splits={"train": [3, 2], "test": [2]})
+    write_dataset(tmp_path / "b", splits={"train": [4], "extra": [1, 1, 1]})
     folders = [str(tmp_path / part / "toy" / "1.0.0") for part in "ab"]
     return ["-d", folders[0], "-d", folders[1]]
 
@@ -160,7 +160,7 @@ def test_a_fault_in_the_file_of_settings_names_the_file_alone(shardctl: Any, set
 
 
 def test_a_layout_beside_a_folder_promises_no_files(shardctl: Any, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path / "a", splits={"train": [3, 4]})
+    folder = write_dataset(tmp_path / "a", splits={"train": [3, 4]})
     layout = _layout(tmp_path / "toy.yaml", train=[5])
     assert shardctl("layout", "-d", layout, "-d", str(folder)).stderr == ""
 

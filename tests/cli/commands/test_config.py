@@ -22,7 +22,7 @@ NAMES = "toy-train.tfrecord-00001-of-00002\ntoy-train.tfrecord-00000-of-00002\n"
 
 
 @pytest.fixture(autouse=True)
-def toys(shardctl: Shardctl) -> None:
+def layout(shardctl: Shardctl) -> None:
     """A dataset, and an order of its files."""
     Path("toy.yaml").write_text(LAYOUT)
     Path("order.txt").write_text(NAMES)

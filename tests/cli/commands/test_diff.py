@@ -9,7 +9,6 @@ import shutil
 import signal
 import stat
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ import yaml
 from tests.cases import add_cases
 from tests.children import write_program, write_shardctl
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.forked_scripts import forking_commands
+from tests.tfds_datasets import write_dataset
 
 LAYOUT = "name: toy\nversion: 1.0.0\nsplits: {train: {shard_lengths: [30, 40, 50]}}\n"
 README = Path(__file__).parents[3] / "README.md"
@@ -230,10 +230,9 @@ def test_an_update_killed_at_any_moment_of_the_write_leaves_the_old_file_or_the_
     shardctl: Shardctl,
 ) -> None:
     old, new = (shardctl("snapshot", "--block", block).stdout for block in (2, 3))
-    ran = subprocess.run(
-        [sys.executable, "-c", _KILLED_UPDATES], capture_output=True, text=True, check=True
-    )
-    *killed, (status, found, beside) = map(json.loads, ran.stdout.splitlines())
+    (ran,) = forking_commands().run([["-c", _KILLED_UPDATES]], Path.cwd())
+    assert ran.code == 0, ran.errors
+    *killed, (status, found, beside) = map(json.loads, ran.out.splitlines())
     assert (status, found, beside) == (0, new, [])
     assert {status for status, _, _ in killed} == {signal.SIGKILL}
     assert {found for _, found, _ in killed} == {old, new}
@@ -313,7 +312,7 @@ def test_the_recipe_of_the_readme_guards_a_repository(tmp_path: Path) -> None:
 def folders(tmp_path: Path) -> tuple[Path, Path]:
     """Two folders of one shape."""
     a, b = (
-        build_dataset(tmp_path / name, splits={"train": [4, 3]}, with_files=False)
+        write_dataset(tmp_path / name, splits={"train": [4, 3]}, with_files=False)
         for name in ("first", "second")
     )
     return a, b
@@ -360,7 +359,7 @@ def test_a_snapshot_of_before_does_not_know_the_order_of_folders(
     from shardctl.core.snapshot.snapshot import checksum
 
     a, b = folders
-    longer = build_dataset(tmp_path / "third", splits={"train": [4, 4]}, with_files=False)
+    longer = write_dataset(tmp_path / "third", splits={"train": [4, 4]}, with_files=False)
     for second, code in ((b, 1), (longer, 0)):
         shardctl("snapshot", "-d", a, "-d", second, "-f", "json", "-o", "old.json")
         document = json.loads(Path("old.json").read_text())

@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -15,7 +14,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.children import run_command
 from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_commands
 from tests.record_files import framed
 
 
@@ -210,31 +211,38 @@ def test_what_cannot_be_is_refused(
 def test_after_a_kill_the_next_run_goes_on(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     folder.mkdir()
-    for shard in range(3000):
+    for shard in range(600):
         path = folder / f"a-{shard:05}.tfrecord"
         path.write_bytes(framed())
         os.utime(path, (1, 1))
     cache = tmp_path / "cache"
-    # Slowed down, so that the counts of the first second are written before the kill.
+    # Slowed down and written sooner, so that the first counts are written before the kill.
     script = (
-        "import sys, time\n"
+        "import time\n"
+        "from shardctl.readers.index.counting import cache, worker\n"
         "from shardctl.readers.records import read_file\n"
+        "cache._EVERY = worker._REPORTS = 0.05\n"
         "real = read_file.count_file\n"
         "read_file.count_file = lambda *a, **k: (time.sleep(0.003), real(*a, **k))[1]\n"
         "from shardctl.readers.index.index import index\n"
         f"index({str(folder)!r}, jobs=1)\n"
     )
     environment = {**os.environ, "SHARDCTL_CACHE_DIR": str(cache)}
-    process = subprocess.Popen([sys.executable, "-c", script], env=environment)
+    with open(os.devnull, "wb") as nothing:
+        process = forking_commands().start(
+            ["-c", script],
+            stdout=nothing.fileno(),
+            stderr=nothing.fileno(),
+            environment=environment,
+        )
     deadline = time.monotonic() + 20
     while not written(cache) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
+        time.sleep(0.01)
+    process.kill()
     assert process.wait() == -signal.SIGKILL
-    command = [sys.executable, "-m", "shardctl", "index", str(folder)]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    known = int(ran.stdout.splitlines()[-2].split(", ")[-1].split()[0].replace(",", ""))
-    assert 100 < known < 3000
+    ran = run_command("index", folder, folder=tmp_path, SHARDCTL_CACHE_DIR=str(cache))
+    known = int(ran.out.splitlines()[-2].split(", ")[-1].split()[0].replace(",", ""))
+    assert 0 < known < 600
 
 
 def written(cache: Path) -> bool:

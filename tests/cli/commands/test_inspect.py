@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 SCRIPT = """
 import tensorflow as tf
@@ -47,7 +47,7 @@ def fails():
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("inspect")
-    return build_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2, 3]})
+    return write_dataset(root, splits={"train": [5, 0, 3, 6], "test": [2, 3]})
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ def test_a_tensorflow_that_nobody_has_compared_is_warned_of(
     assert ran.stderr.splitlines()[-1].startswith("warning: ")  # behind what the script printed
 
 
-@pytest.mark.parametrize("split", ["train", "test", "train[2:9]"])
+@pytest.mark.parametrize("split", ["test", "train[2:9]"])
 def test_other_commands_read_the_same_without_tensorflow(
     shardctl: Shardctl, script: str, split: str
 ) -> None:

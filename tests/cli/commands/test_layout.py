@@ -11,12 +11,12 @@ import pytest
 
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
-    return build_dataset(tmp_path / "data", splits={"train": [3, 4, 5], "test": [2, 0]})
+    return write_dataset(tmp_path / "data", splits={"train": [3, 4, 5], "test": [2, 0]})
 
 
 def test_imagenet_is_a_summary_and_its_shards(shardctl: Shardctl) -> None:
@@ -84,7 +84,7 @@ def test_warnings_are_about_the_splits_asked_for(shardctl: Shardctl, toy: Path) 
 
 
 def test_many_warnings_are_a_handful_and_a_count(shardctl: Shardctl, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path / "data", splits={"train": [1] * 20})
+    folder = write_dataset(tmp_path / "data", splits={"train": [1] * 20})
     for index in range(12):
         (folder / f"toy-train.tfrecord-{index:05}-of-00020").unlink()
     warnings = shardctl("layout", "-d", folder).stderr.splitlines()
@@ -95,7 +95,7 @@ def test_many_warnings_are_a_handful_and_a_count(shardctl: Shardctl, tmp_path: P
 def test_a_dataset_without_its_files_is_not_a_disagreement(
     shardctl: Shardctl, tmp_path: Path
 ) -> None:
-    folder = build_dataset(tmp_path / "data", with_files=False)
+    folder = write_dataset(tmp_path / "data", with_files=False)
     ran = shardctl("layout", "-d", folder)
     assert ran.stderr == ""
     assert "bytes by metadata" in ran.stdout

@@ -11,7 +11,7 @@ import pytest
 
 from shardctl.planning.lint.rules import LINT_RULES
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 LAYOUTS = {
     "ordered.yaml": "name: o\nordered: true\nsplits: {train: {num_examples: 90, num_shards: 9}}\n",
@@ -47,7 +47,7 @@ def test_sound_settings_exit_with_0(shardctl: Shardctl) -> None:
 
 
 def test_a_real_dataset_is_linted(shardctl: Shardctl, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path / "data", splits={"train": [3, 0, 5]})
+    folder = write_dataset(tmp_path / "data", splits={"train": [3, 0, 5]})
     ran = shardctl("lint", "-d", folder, "--hosts", 3, "--host-by", "files", "-f", "json")
     assert ran.exit_code == 1
     finding, unshuffled = json.loads(ran.stdout)["findings"]

@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
+
+HOME = "tensorflow_datasets"  # the data dir in the home folder
 
 
 @pytest.fixture
@@ -22,7 +24,7 @@ def data(tmp_path: Path) -> Path:
         ("toy", None, "1.10.0"),
         ("blocks", "red", "2.0.0"),
     ]:
-        build_dataset(root, name, {"train": [1]}, config=config, version=version)
+        write_dataset(root, name, {"train": [1]}, config=config, version=version)
     (shard,) = (root / "toy/1.0.0").glob("*.tfrecord-*")
     assert shard.stat().st_size == 16 + 15
     (root / "downloads").mkdir()
@@ -87,13 +89,13 @@ def test_data_dirs_are_chosen_as_for_names(
     elif chosen_by == "shardctl.yaml":
         Path("shardctl.yaml").write_text(f"data_dir: {data}\n")
     else:
-        (Path.home() / "tensorflow_datasets").symlink_to(data)
+        (Path.home() / HOME).symlink_to(data)
     assert "toy:1.10.0" in shardctl("list", *arguments).stdout
 
 
 def test_without_datasets_the_folders_searched_are_named(shardctl: Shardctl) -> None:
     first = shardctl("list").stdout.splitlines()[0]
-    assert first == f"no datasets in {Path.home() / 'tensorflow_datasets'}"
+    assert first == f"no datasets in {Path.home() / HOME}"
 
 
 ONE_EXAMPLE = {
@@ -109,7 +111,7 @@ def test_programs_get_every_dataset_and_where_it_is_from(shardctl: Shardctl, dat
     document = json.loads(shardctl("list", "--data-dir", data, "-f", "json").stdout)
     assert list(document) == ["format_version", "kind", "data_dirs", "datasets"]
     assert [document["format_version"], document["kind"]] == [1, "list"]
-    assert document["data_dirs"] == [str(data), str(Path.home() / "tensorflow_datasets")]
+    assert document["data_dirs"] == [str(data), str(Path.home() / HOME)]
     assert document["datasets"][:2] == [
         {
             "name": "blocks",

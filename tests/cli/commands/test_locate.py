@@ -5,17 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.children import start
+from tests.children import running_command
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -148,38 +145,25 @@ def test_a_list_on_a_stdin_that_is_closed_is_one_line(
 LONG = "locate -d imagenet2012 --shuffle-seed 1 --epochs 1000000 --id 5"
 
 
-def started(words: str, folder: Path) -> subprocess.Popen[bytes]:
-    """Start the command in a folder."""
-    return start(
-        [sys.executable, "-m", "shardctl", *words.split()],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
-    )
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["table", "json"])
 def test_the_first_match_is_written_before_the_last_is_sought(form: str, tmp_path: Path) -> None:
-    with started(f"{LONG} -f {form}", tmp_path) as running:
-        assert running.stdout is not None
-        assert running.stderr is not None
+    with running_command(*LONG.split(), "-f", form, folder=tmp_path) as running:
         assert any(b"800735" in line for line in running.stdout)
-        running.send_signal(signal.SIGINT)
+        running.process.send_signal(signal.SIGINT)
         running.stdout.read()
         assert running.stderr.read() == b""
-        assert running.wait(timeout=30) == 130
+        assert running.process.wait(timeout=30) == 130
 
 
 @pytest.mark.long
 def test_what_is_interrupted_leaves_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "out"
     folder.mkdir()
-    with started(f"{LONG} -o found.csv", folder) as running:
+    with running_command(*LONG.split(), "-o", "found.csv", folder=folder) as running:
         while not any(path.stat().st_size for path in folder.iterdir()):
-            assert running.poll() is None
-            time.sleep(0.05)
-        running.send_signal(signal.SIGINT)
-        assert running.wait(timeout=30) == 130
+            assert running.process.poll() is None
+            time.sleep(0.01)
+        running.process.send_signal(signal.SIGINT)
+        assert running.process.wait(timeout=30) == 130
     assert list(folder.iterdir()) == []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.cases import check_cases
 from tests.cli.conftest import Outcome, Shardctl
 from tests.settings_options import as_options, settings_values
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 _LAYOUT = """\
 name: toy
@@ -311,7 +311,7 @@ def test_hostile_names_do_nothing(shardctl: Shardctl) -> None:
 
 
 def test_bytes_are_those_of_the_files(shardctl: Shardctl, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path / "data", splits={"train": [4, 4, 2], "test": [3]})
+    folder = write_dataset(tmp_path / "data", splits={"train": [4, 4, 2], "test": [3]})
     sizes = [path.stat().st_size for path in sorted(folder.glob("toy-train*"))]
     made = document(shardctl("report", "--hosts", 2, "-d", folder, "-f", "json"))
     (train,) = made["layout"]["splits"]

@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 LAYOUT = """
 name: toy
@@ -307,7 +307,7 @@ def test_allow_version_without_a_plan_is_refused(shardctl: Shardctl, toy: Path) 
 
 
 def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path) -> None:
-    a, b = (build_dataset(tmp_path / name, splits={"train": [4, 3]}) for name in "ab")
+    a, b = (write_dataset(tmp_path / name, splits={"train": [4, 3]}) for name in "ab")
     shardctl("resume", "--consumed", 3, "-d", a, "-d", b, "-o", "plan.json")
     assert shardctl("resume", "--plan", "plan.json", "-d", a, "-d", b, "--prove").exit_code == 0
     for options in ((), ("--prove",), ("--allow-version",)):
@@ -317,7 +317,7 @@ def test_folders_in_the_other_order_are_named(shardctl: Shardctl, tmp_path: Path
 
 
 def test_a_plan_knows_where_its_dataset_lay(shardctl: Shardctl, tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
+    folder = write_dataset(tmp_path / "data", splits={"train": [3, 4, 5]})
     shardctl("resume", "--consumed", 3, "-d", folder, "-o", "plan.json")
     assert shardctl("resume", "--plan", "plan.json").exit_code == 0
     folder.rename(tmp_path / "moved")
@@ -427,7 +427,7 @@ def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
     for name in ("big", "more"):
         Path(f"{name}.yaml").write_text("splits: {train: {shard_lengths: [3, 5, 3]}}\n")
     for name in ("one", "two"):
-        build_dataset(Path(name).absolute(), splits={"train": [3, 5]}, with_files=False)
+        write_dataset(Path(name).absolute(), splits={"train": [3, 5]}, with_files=False)
     Path("plans").mkdir()
     folder = tmp_path / "else" / "where"
     folder.mkdir(parents=True)
@@ -435,18 +435,17 @@ def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "kept", "name"),
     [
-        (["big.yaml"], ["../big.yaml"]),
-        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"]),
-        (["one"], ["../one"]),
-        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"]),
-        (["one", "two"], ["../one", "../two"]),
-        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"]),
-        (["mnist"], None),
+        (["big.yaml"], ["../big.yaml"], "plan.json"),
+        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"], "plan.yaml"),
+        (["one"], ["../one"], "plan.yaml"),
+        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"], "plan.json"),
+        (["one", "two"], ["../one", "../two"], "plan.json"),
+        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"], "plan.yaml"),
+        (["mnist"], None, "plan.yaml"),
     ],
 )
-@pytest.mark.parametrize("name", ["plan.yaml", "plan.json"])
 def test_the_dataset_of_a_plan_is_found_again_from_any_folder(
     given: list[str],
     kept: list[str] | None,
@@ -533,7 +532,7 @@ def test_a_plan_that_was_moved_finds_the_folder_where_it_lay(
     Path("plan.yaml").rename(elsewhere / "plan.yaml")
     assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
     # A dataset of another layout at the path that it has kept is not taken for it.
-    build_dataset(elsewhere / "one", splits={"train": [4, 4]}, with_files=False)
+    write_dataset(elsewhere / "one", splits={"train": [4, 4]}, with_files=False)
     assert shardctl("resume", "--plan", elsewhere / "plan.yaml").exit_code == 0
 
 

@@ -18,10 +18,10 @@ import yaml
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from tests.cases import check_cases
-from tests.children import run_on_a_terminal
+from tests.children import run_on_a_terminal, running_command
 from tests.cli.conftest import Shardctl
 from tests.core.order.order_cases import read_settings
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 IMAGENET = ("-d", "imagenet2012")
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -232,21 +232,19 @@ def test_a_terminal_gets_no_bytes_of_an_array(shardctl: Shardctl) -> None:
     assert b"NUMPY" not in process.stdout
 
 
-@pytest.mark.long
-def test_an_array_may_be_piped() -> None:
-    ran = subprocess.run(
-        [sys.executable, "-m", "shardctl", "simulate", *IMAGENET, "-f", "npy", "--take", "5"],
-        stdout=subprocess.PIPE,
-        check=True,
-    )
-    assert np.load(io.BytesIO(ran.stdout)).tolist() == [0, 1, 2, 3, 4]
+def test_an_array_may_be_piped(tmp_path: Path) -> None:
+    words = ("simulate", *IMAGENET, "-f", "npy", "--take", "5")
+    with running_command(*words, folder=tmp_path) as running:
+        data = running.stdout.read()
+        assert running.process.wait(30) == 0
+    assert np.load(io.BytesIO(data)).tolist() == [0, 1, 2, 3, 4]
 
 
 def test_datasets_of_stages_are_looked_up_in_the_data_dir_of_the_command(
     shardctl: Shardctl, tmp_path: Path
 ) -> None:
-    build_dataset(tmp_path / "data", "first", {"train": [3, 4]})
-    build_dataset(tmp_path / "data", "second", {"train": [5]})
+    write_dataset(tmp_path / "data", "first", {"train": [3, 4]})
+    write_dataset(tmp_path / "data", "second", {"train": [5]})
     stages = "zip(train, read(train, data=second)) | take(2)"
     options = ("-d", "first", "--data-dir", tmp_path / "data", "--stages", stages, "-f", "ids")
     ran = shardctl("simulate", *options)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from tests.cli.conftest import Shardctl
+from tests.forked_scripts import forking_commands
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [30, 40, 50]}, test: {shard_lengths: [5]}}\n"
 
@@ -98,6 +99,7 @@ def test_what_surprises_about_a_spec_is_said(shardctl: Shardctl) -> None:
 def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
     """Neither the hash seed, nor the locale, the time zone, the umask or the folder count."""
     texts = set()
+    program = ["-m", "shardctl", "snapshot", "train+test"]
     for number, zone in enumerate(("UTC", "Asia/Tokyo")):
         folder = tmp_path / f"copy {number}"
         folder.mkdir()
@@ -109,13 +111,11 @@ def test_every_run_and_folder_gives_the_same_bytes(tmp_path: Path) -> None:
             "LC_ALL": ("C", "C.UTF-8")[number],
             "COLUMNS": str(40 + 100 * number),
         }
-        arguments = ["-d", "toy.yaml", "--shuffle-seed", "3", "-o", "order.yaml"]
-        subprocess.run(
-            [sys.executable, "-m", "shardctl", "snapshot", "train+test", *arguments],
-            cwd=folder,
-            env=environment,
-            check=True,
-        )
+        words = [*program, "-d", "toy.yaml", "--shuffle-seed", "3", "-o", "order.yaml"]
+        if number:
+            subprocess.run([sys.executable, *words], cwd=folder, env=environment, check=True)
+        else:  # it has the hash seed of the process that it is forked from
+            assert forking_commands().run([words], folder, environments=[environment])[0].code == 0
         texts.add((folder / "order.yaml").read_bytes())
     assert len(texts) == 1
 

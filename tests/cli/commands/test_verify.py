@@ -17,9 +17,8 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.children import first_line, run_on_a_terminal, start
+from tests.children import first_line, start
 from tests.cli.conftest import Shardctl
-from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [5, 0, 3, 6]}, test: {shard_lengths: [2]}}\n"
@@ -133,15 +132,18 @@ def test_files_that_are_not_as_the_metadata_says(
     ]
 
 
-@pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
-def test_a_plan_is_run(shardctl: Shardctl, built: Path, mode: str) -> None:
+@pytest.mark.parametrize(("mode", "form"), [("exactly-once", "table"), ("exact-order", "json")])
+def test_a_plan_is_run(shardctl: Shardctl, built: Path, mode: str, form: str) -> None:
     settings = ("--buffer", 3, "--buffer-seed", 1, "--epochs", 2, "--shuffle-seed", 2)
     shardctl("resume", "-d", built, *settings, "--consumed", 5, "--mode", mode, "-o", "p.yaml")
-    ran = shardctl("verify", "--plan", "p.yaml")
+    ran = shardctl("verify", "--plan", "p.yaml", "-f", form)
     assert (ran.exit_code, ran.stderr) == (0, "")
-    assert "as predicted: 23 of 28 examples, read from files" in ran.stdout
-    document = json.loads(shardctl("verify", "--plan", "p.yaml", "-f", "json").stdout)
-    assert (document["plan"], document["checked"][0]["start"]) == ("p.yaml", 5)
+    if form == "table":
+        assert "as predicted: 23 of 28 examples, read from files" in ran.stdout
+    else:
+        document = json.loads(ran.stdout)
+        assert (document["plan"], document["checked"][0]["start"]) == ("p.yaml", 5)
+        assert (document["num_checked"], document["equal"], document["read"]) == (23, True, "files")
     ran = shardctl("verify", "--plan", "p.yaml", "--cycle", 3)
     assert ran.stderr == "error: --cycle with --plan: the plan file holds the whole pipeline\n"
     assert ran.exit_code == 2
@@ -189,16 +191,17 @@ def test_the_noise_of_tensorflow_stays_out(built: Path) -> None:
 
 @pytest.mark.parametrize("module", ["tensorflow", "tensorflow_datasets"])
 def test_what_is_missing_is_named_with_the_way_to_install_it(
-    built: Path, module: str, tmp_path: Path
+    shardctl: Shardctl, built: Path, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program = (
-        f"import sys; sys.modules[{module!r}] = None; from shardctl.cli.main import main; main()"
-    )
-    (ran,) = forking_python().run([["-c", program, "verify", "-d", built]], tmp_path)
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.errors.startswith("error: ")
-    assert ran.errors.count("\n") == 1
-    assert "; install it with: pip install " in ran.errors
+    hidden: Any = None
+    for name in [name for name in sys.modules if name.partition(".")[0] == module]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, module, hidden)
+    ran = shardctl("verify", "-d", built)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith("error: ")
+    assert ran.stderr.count("\n") == 1
+    assert "; install it with: pip install " in ran.stderr
 
 
 def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(
@@ -240,14 +243,19 @@ def test_an_interrupt_ends_it(delay: float) -> None:
 
 
 @pytest.mark.tensorflow
-def test_a_terminal_shows_how_far_it_is(built: Path) -> None:
-    out, error = run_on_a_terminal(
-        *("verify", "-d", "imagenet2012", "--take", "2000"), loaded=True, patience=0
-    )
-    assert "examples" in error
-    assert "%" in error
-    assert "\x1b[1mtrain of imagenet2012" in out
-    assert all(len(line) <= 60 + len("\x1b[1m\x1b[0m") for line in out.splitlines())
+def test_a_terminal_shows_how_far_it_is(
+    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("shardctl.cli.output._PATIENCE", 0)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "60")
+    ran = shardctl("verify", "-d", "imagenet2012", "--take", "2000")
+    assert "examples" in ran.stderr
+    assert "%" in ran.stderr
+    assert "\x1b[1mtrain of imagenet2012" in ran.stdout
+    assert all(len(line) <= 60 + len("\x1b[1m\x1b[0m") for line in ran.stdout.splitlines())
 
 
 @pytest.fixture

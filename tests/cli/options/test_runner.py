@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli.main import main
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build_dataset(tmp_path_factory.mktemp("data"), splits={"train": [3, 0, 5]})
+    return write_dataset(tmp_path_factory.mktemp("data"), splits={"train": [3, 0, 5]})
 
 
 def code_of(*words: object) -> int | str | None:

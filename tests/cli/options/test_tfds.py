@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from shardctl.cli.main import main
-from tests.tfds_datasets import build_dataset
+from tests.tfds_datasets import write_dataset
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder of TFRecord files; their features are in `tmp_path`."""
-    built = build_dataset(tmp_path, splits={"train": [3, 0, 5]})
+    built = write_dataset(tmp_path, splits={"train": [3, 0, 5]})
     os.rename(built / "features.json", tmp_path / "features.json")
     os.unlink(built / "dataset_info.json")
     return built

@@ -84,6 +84,7 @@ def after(path: str, prefix: str) -> tuple[str, str]:
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
+    wbufsize = -1  # one packet an answer; of two the second waits for word of the first
     protocol_version = "HTTP/1.1"
     hub: Hub
 
