@@ -52,8 +52,9 @@ class Turns:
         number, start = divmod(self.num_choices, BLOCK)
         known_number, known = self._choices
         if known_number != number or len(known) < min(start + limit, BLOCK):
-            # A whole block at once is no dearer than several parts of it, unless one is enough.
-            stop = BLOCK if start or limit >= BLOCK // 4 else limit
+            # A whole block at once is no dearer than several parts of it, unless few are enough.
+            stop = min(max(start + limit, 8 * len(known)), BLOCK)
+            stop = BLOCK if limit >= BLOCK // 4 else stop
             known = self._between(number * BLOCK, number * BLOCK + stop)
             self._choices = (number, known)
         choices: Int64s = known[start : start + limit]

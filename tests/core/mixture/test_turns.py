@@ -65,3 +65,21 @@ def test_nothing_made_yet_has_nothing() -> None:
     turns = Turns(lambda start, stop: np.zeros(stop - start, np.int64), 2)
     assert turns.num_elements == 0
     assert turns.counts_before(np.array([0])).tolist() == [[0, 0]]
+
+
+def test_few_choices_are_made_where_few_are_taken() -> None:
+    asked: list[int] = []
+
+    def between(start: int, stop: int) -> Int64s:
+        asked.append(stop - start)
+        return np.zeros(stop - start, np.int64)
+
+    turns = Turns(between, 1)
+    for _ in range(200):
+        assert len(turns.next_choices(10)) == 10
+        turns.record(10, np.array([10]))
+    assert sum(asked) < 8 * 2000
+    while turns.num_choices < 3 * BLOCK:
+        part = turns.next_choices(1000)
+        turns.record(len(part), np.array([len(part)]))
+    assert sum(asked) < 4 * BLOCK  # of many no more than a few are made twice

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ class World:
 
     root: Path
 
+    @functools.cache  # noqa: B019
     def builder(self, name: str = "toy") -> Any:
         import tensorflow_datasets as tfds
 
@@ -879,12 +881,14 @@ def test_inspects_what_is_handed_out(
     dataset = CASES[name](world)
     found = inspect(dataset)
     assert found.predictable, found.open or found.refused
+    passes = [list(found.ids(index)) for index in range(NUM_PASSES)]
+    if passes[2] == passes[1] == passes[0]:
+        del passes[2]  # of one order for ever two are enough
     if found.dataset is not None and name not in NOT_AGAIN:
         monkeypatch.chdir(tmp_path)
-        check_shardctl_yaml(found)
-    for index in range(NUM_PASSES):
+        check_shardctl_yaml(found, passes)
+    for index, expected in enumerate(passes):
         got = handed_out(dataset)
-        expected = list(found.ids(index))
         assert [int(str(each).rpartition(":")[2]) for each in expected] == got, (
             index,
             found.stages,
@@ -1214,8 +1218,8 @@ def test_distributed_datasets(world: World) -> None:
 NOT_AGAIN = {"repeated_files_cut"}
 
 
-def check_shardctl_yaml(found: Inspection) -> None:
-    """Check that a shardctl.yaml in the current folder reads what was found."""
+def check_shardctl_yaml(found: Inspection, passes: list[list[Any]]) -> None:
+    """Check that a shardctl.yaml in the current folder reads what was found of each pass."""
     folder = Path.cwd()
     (folder / "shardctl.yaml").write_text("".join(project_yaml((found,), "train.py:make")))
     assert found.dataset is not None
@@ -1224,10 +1228,10 @@ def check_shardctl_yaml(found: Inspection) -> None:
         (folder / layout_name(found.dataset)).write_text(text)
     project = find_project(folder)
     dataset = shardctl.read_dataset(*(str(folder / ref) for ref in project.dataset))
-    for index in range(NUM_PASSES):
+    for index, expected in enumerate(passes):
         settings = ReadSettings(**settings_from_document(dict(project.read) | {"pass": index}))
         order = shardctl.plan_order(dataset, None, settings).order
-        assert order.codes.ids(order.read(0, order.num_examples)) == list(found.ids(index))
+        assert order.codes.ids(order.read(0, order.num_examples)) == expected
 
 
 class Fitted:

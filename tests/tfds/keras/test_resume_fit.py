@@ -58,9 +58,10 @@ def test_fit_over_a_position_is_fit_over_the_pipeline_as_predicted(
 
 
 def test_fit_stopped_once_trains_as_one_that_is_not(builder: Any, tmp_path: Path) -> None:
-    script = Script(builder=builder, backup=tmp_path, save_freq=2, epochs=2)
+    settings = changed(SETTINGS, batch=6)
+    script = Script(builder=builder, backup=tmp_path, settings=settings, save_freq=2, epochs=2)
     whole = whole_run(script)
-    check_stopped(script, [("on_train_batch_end", 7, "between")], whole)
+    check_stopped(script, [("on_train_batch_end", 5, "between")], whole)
 
 
 @pytest.mark.slow
@@ -68,12 +69,15 @@ def test_fit_stopped_behind_every_batch_trains_as_one_that_is_not(
     builder: Any, tmp_path: Path
 ) -> None:
     fit = with_validation(builder)
-    script = Script(builder=builder, backup=tmp_path, save_freq=1, epochs=2, fit=fit)
+    settings = changed(SETTINGS, batch=8)
+    script = Script(
+        builder=builder, backup=tmp_path, settings=settings, save_freq=1, epochs=2, fit=fit
+    )
     whole = whole_run(script)
     losses = {epoch: logs["val_loss"] for epoch, logs in script.of_epochs.items()}
     script.of_epochs.clear()
     check_stopped(script, [("on_train_batch_end", 1, "between")] * len(whole[0]), whole)
-    assert len(script.log) == len(whole[0]) == 8  # none was trained on twice
+    assert len(script.log) == len(whole[0]) == 4  # none was trained on twice
     assert {epoch: logs["val_loss"] for epoch, logs in script.of_epochs.items()} == losses
 
 
@@ -122,7 +126,7 @@ def test_steps_per_epoch_cut_the_one_order_of_all_epochs(builder: Any, tmp_path:
     assert list(whole[0].values()) == stream[:9]
     assert (script.position.epoch_of_fit, script.position.consumed) == (None, 45)
     script.backup = tmp_path / "again"
-    stops = [("on_train_batch_end", n, "between") for n in (2, 3, 2)]
+    stops = [("on_train_batch_end", n, "between") for n in (2, 5)]
     check_stopped(script, stops, whole)
     assert script.position.consumed == 45
 

@@ -15,7 +15,8 @@ from shardctl.tfds.keras.weights_file import (
     drop_torn_metadata,
     save_weights_whole,
 )
-from tests.fit_runs import Script, Stop, check_stopped, recording, stopping, whole_run
+from tests.core.order.order_cases import changed
+from tests.fit_runs import SETTINGS, Script, Stop, check_stopped, recording, stopping, whole_run
 
 
 def model_with_dropout() -> Any:
@@ -88,7 +89,10 @@ def test_what_backup_and_restore_leaves_half_written_changes_nothing(
     builder: Any, tmp_path: Path
 ) -> None:
     """Its files as a kill leaves them: metadata of before, torn, or with the weights gone."""
-    script = Script(builder=builder, backup=tmp_path / "backup", save_freq=1, epochs=2)
+    settings = changed(SETTINGS, batch=8)  # two batches an epoch
+    script = Script(
+        builder=builder, backup=tmp_path / "backup", settings=settings, save_freq=1, epochs=2
+    )
     whole = whole_run(script)
     metadata, weights = (
         script.backup / name for name in ("training_metadata.json", "latest.weights.h5")
@@ -99,12 +103,12 @@ def test_what_backup_and_restore_leaves_half_written_changes_nothing(
         (json.dumps({"epoch": 2, "batch": 0}), False),  # deleted as the run ended
     ):
         with pytest.raises(Stop):
-            script.run(stopping("on_train_batch_end", 6))
+            script.run(stopping("on_train_batch_end", 3))
         metadata.write_text(text)
         if not keeps_weights:
             weights.unlink()
         check_stopped(script, [], whole)
-        assert len(script.log) == (8 if keeps_weights else 6 + 8)
+        assert len(script.log) == (4 if keeps_weights else 3 + 4)
         script.log.clear()
 
 

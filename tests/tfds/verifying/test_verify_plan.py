@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -87,11 +88,10 @@ def everywhere(toys: Toys) -> tuple[Dataset, Dataset]:
 def test_the_epochs_that_follow_are_read_too(toys: Toys) -> None:
     settings = ReadSettings(shuffle_seed=7, cycle=2, epochs=3, buffer=9, buffer_seed=1)
     modes: tuple[BufferMode, ...] = ("exactly-once", "exact-order")
-    for dataset in everywhere(toys):
-        for mode in modes:
-            plan = resume(dataset, "train", settings, consumed=40, mode=mode)
-            found = verify_plan(dataset, plan)
-            assert (found.equal, found.num_checked) == (True, 3 * 75 - 40)
+    for dataset, mode in zip(everywhere(toys), modes, strict=True):
+        plan = resume(dataset, "train", settings, consumed=40, mode=mode)
+        found = verify_plan(dataset, plan)
+        assert (found.equal, found.num_checked) == (True, 3 * 75 - 40)
         hosts = resume_on_hosts(dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20])
         found = verify_plan(dataset, hosts)
         assert (found.equal, found.num_checked) == (True, 3 * 75 - 29)
@@ -101,16 +101,17 @@ def test_the_epochs_that_follow_are_read_too(toys: Toys) -> None:
 @pytest.mark.slow
 def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys: Toys) -> None:
     modes: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
-    for dataset in everywhere(toys):
-        for mode in modes:
-            for change in ({}, {"repeat_files": True, "epochs": 2}, {"epochs": 3, "batch": 4}):
-                settings = changed(ReadSettings(shuffle_seed=7, cycle=2, buffer=9), **change)
-                risk = 1.0 if mode == "at-least-once" else None
-                plan = resume(dataset, "train", settings, consumed=40, mode=mode, risk=risk)
-                found = verify_plan(dataset, plan)
-                assert (found.equal, found.num_checked) == (True, plan.remaining_total)
-            part = verify_plan(dataset, plan, take=plan.remaining - 3)
-            assert (part.equal, part.num_checked) == (True, plan.remaining - 3)
+    datasets = cycle(everywhere(toys))  # so that each change is made on both
+    for mode in modes:
+        for change in ({}, {"repeat_files": True, "epochs": 2}, {"epochs": 3, "batch": 4}):
+            dataset = next(datasets)
+            settings = changed(ReadSettings(shuffle_seed=7, cycle=2, buffer=9), **change)
+            risk = 1.0 if mode == "at-least-once" else None
+            plan = resume(dataset, "train", settings, consumed=40, mode=mode, risk=risk)
+            found = verify_plan(dataset, plan)
+            assert (found.equal, found.num_checked) == (True, plan.remaining_total)
+        part = verify_plan(dataset, plan, take=plan.remaining - 3)
+        assert (part.equal, part.num_checked) == (True, plan.remaining - 3)
         others = resume(dataset, "train", settings, consumed=10, mode=mode, risk=risk)
         wrong = replace(plan, instructions=others.instructions)
         assert not verify_plan(dataset, wrong).equal
@@ -120,19 +121,15 @@ def test_of_buffers_without_a_seed_the_examples_of_each_epoch_are_compared(toys:
 def test_other_hosts_without_the_seeds_are_read_example_by_example(toys: Toys) -> None:
     settings = ReadSettings(shuffle_seed=7, cycle=2, buffer=9, epochs=2)
     modes: tuple[HostsMode, ...] = ("at-most-once", "at-least-once")
-    for dataset in everywhere(toys):
-        plans = [
-            resume_on_hosts(
-                dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20], mode=mode
-            )
-            for mode in modes
-        ]
-        # The buffers of 9 had read 9 + 8 and 20 + 8.
-        assert [plan.remaining for plan in plans] == [75 - 45, 75]
-        for plan in plans:
-            found = verify_plan(dataset, plan)
-            assert (found.equal, found.num_checked) == (True, plan.remaining + 75)
-        wrong = replace(plans[0], hosts=(plans[0].hosts[1], *plans[0].hosts[1:]))
+    # The buffers of 9 had read 9 + 8 and 20 + 8.
+    for dataset, mode, left in zip(everywhere(toys), modes, (75 - 45, 75), strict=True):
+        plan = resume_on_hosts(
+            dataset, "train", settings, hosts=2, to_hosts=3, consumed=[9, 20], mode=mode
+        )
+        assert plan.remaining == left
+        found = verify_plan(dataset, plan)
+        assert (found.equal, found.num_checked) == (True, left + 75)
+        wrong = replace(plan, hosts=(plan.hosts[1], *plan.hosts[1:]))
         assert not verify_plan(dataset, wrong).equal
 
 

@@ -189,9 +189,9 @@ if __name__ == "__main__":
     "names",
     [
         ["hub", "web"],
-        pytest.param(["s3", "gcs", "hub", "web"], marks=pytest.mark.slow),
+        pytest.param(["s3", "gcs"], marks=pytest.mark.slow),
     ],
-    ids=["small", "all"],
+    ids=["small", "large"],
 )
 def test_forked_and_spawned_processes_read_too(
     names: list[str], request: pytest.FixtureRequest, tmp_path: Path

@@ -257,10 +257,10 @@ def _folder_of(file_format: str, root: Path) -> Path:
     "file_format",
     [
         "webdataset",
-        # Of formats that TFDS writes, those of the tests below are TFRecord files.
+        # Those of the tests below are TFRecord files.
         *(
             pytest.param(name, marks=pytest.mark.slow)
-            for name in ("arrow", "tfrecord", "array_record", "parquet")
+            for name in ("arrow", "array_record", "parquet")
         ),
     ],
 )
