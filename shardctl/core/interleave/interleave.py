@@ -131,7 +131,7 @@ class Interleave:
         ids, wanted = self._first_ids(first_ids), range(start, stop, step)
         in_sequence = self._schedule.cycle_length == 1
         is_sparse = step >= (_SPARSE_IN_SEQUENCE if in_sequence else _SPARSE)
-        size = _LOOKED_UP if is_sparse else max(1, _READ // step)
+        size = _LOOKED_UP if is_sparse else _READ // step  # in thousands: steps are below 100
         found = np.empty(len(wanted), np.int64)
         for begin in range(0, len(wanted), size):
             piece = wanted[begin : begin + size]

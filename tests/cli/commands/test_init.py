@@ -136,7 +136,7 @@ def test_the_file_comes_to_the_same_as_the_options(
         capsysbinary.readouterr()
         assert settings() == expected
 
-    check_cases(settings_values, check, 25)
+    check_cases(settings_values, check, 12)
 
 
 def test_what_lint_looks_at_is_written_too(shardctl: Shardctl) -> None:

@@ -42,14 +42,21 @@ def test_imagenet_read_as_it_lies_scores_next_to_nothing(shardctl: Shardctl) -> 
 
 
 @pytest.mark.long
+def _big(folder: Path) -> Path:
+    """Write a layout so large that its order is sampled."""
+    path = folder / "big.yaml"
+    path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
+    return path
+
+
 def test_a_table_fits_eighty_columns_with_everything_asked(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
+    shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
     monkeypatch.setenv("NO_COLOR", "1")
     ran = shardctl(
-        *("quality", "-d", "imagenet2012", "--shuffle-files", "--buffer", "10000"),
+        *("quality", "-d", _big(tmp_path), "--shuffle-files", "--buffer", "10000"),
         *("--sorted-by-shard", "--hosts", "8", "--batch", "1024", "--target", "0.5"),
     )
     assert ran.exit_code == 0
@@ -92,8 +99,7 @@ def test_the_document_has_what_the_table_has(shardctl: Shardctl, toy: Path) -> N
 
 @pytest.mark.long
 def test_large_datasets_are_sampled_and_say_so(shardctl: Shardctl, tmp_path: Path) -> None:
-    path = tmp_path / "big.yaml"
-    path.write_text("name: big\nsplits:\n  train: {num_examples: 5000000, num_shards: 500}\n")
+    path = _big(tmp_path)
     document = json.loads(
         shardctl("quality", "-d", path, "--shuffle-seed", "1", "-f", "json").stdout
     )
@@ -265,6 +271,7 @@ def test_what_is_about_one_order_has_no_place_beside_all_loaders(
 def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
     shardctl: Shardctl, toy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    toy.write_text(_LAYOUT.replace("20000", "2000"))
     asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
     piped = shardctl(*asked)
     assert "To see:" not in piped.stdout
@@ -288,7 +295,7 @@ def test_a_terminal_draws_where_examples_lie_and_a_pipe_does_not(
 
 
 @pytest.mark.long
-def test_pictures_alone_as_svg_and_png(shardctl: Shardctl, toy: Path, tmp_path: Path) -> None:
+def test_pictures_alone_as_svg(shardctl: Shardctl, toy: Path) -> None:
     asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
     ran = shardctl(*asked, "-f", "svg")
     assert (ran.exit_code, ran.stderr) == (0, "")
@@ -300,8 +307,13 @@ def test_pictures_alone_as_svg_and_png(shardctl: Shardctl, toy: Path, tmp_path: 
         "What other settings would score",
     ):
         assert title in said
-    assert shardctl(*asked, "-o", str(tmp_path / "quality.png")).exit_code == 0
-    assert (tmp_path / "quality.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.slow  # to load matplotlib, whose pictures tests/rendering looks at
+def test_pictures_alone_as_png(shardctl: Shardctl, toy: Path) -> None:
+    asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
+    assert shardctl(*asked, "-o", "quality.png").exit_code == 0
+    assert Path("quality.png").read_bytes()[:4] == b"\x89PNG"
 
 
 @pytest.mark.long

@@ -435,18 +435,17 @@ def elsewhere(shardctl: Shardctl, tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("given", "kept", "name"),
     [
-        (["big.yaml"], ["../big.yaml"]),
-        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"]),
-        (["one"], ["../one"]),
-        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"]),
-        (["one", "two"], ["../one", "../two"]),
-        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"]),
-        (["mnist"], None),
+        (["big.yaml"], ["../big.yaml"], "plan.json"),
+        (["big.yaml", "more.yaml"], ["../big.yaml", "../more.yaml"], "plan.yaml"),
+        (["one"], ["../one"], "plan.yaml"),
+        (["./one/toy/1.0.0"], ["../one/toy/1.0.0"], "plan.json"),
+        (["one", "two"], ["../one", "../two"], "plan.json"),
+        (["{cwd}/big.yaml"], ["{cwd}/big.yaml"], "plan.yaml"),
+        (["mnist"], None, "plan.yaml"),
     ],
 )
-@pytest.mark.parametrize("name", ["plan.yaml", "plan.json"])
 def test_the_dataset_of_a_plan_is_found_again_from_any_folder(
     given: list[str],
     kept: list[str] | None,

@@ -232,7 +232,6 @@ def test_a_terminal_gets_no_bytes_of_an_array(shardctl: Shardctl) -> None:
     assert b"NUMPY" not in process.stdout
 
 
-@pytest.mark.long
 def test_an_array_may_be_piped(tmp_path: Path) -> None:
     words = ("simulate", *IMAGENET, "-f", "npy", "--take", "5")
     with running_command(*words, folder=tmp_path) as running:

@@ -132,7 +132,10 @@ def test_a_missing_package_is_named(
     module: str,
     way: str,
 ) -> None:
-    folder = write_dataset(tmp_path, splits={"train": [3]}, file_format=file_format)
+    folder = write_dataset(
+        tmp_path, splits={"train": [3]}, file_format=file_format, with_files=False
+    )
+    (folder / f"toy-train.{file_format}-00000-of-00001").write_bytes(framed(b"a", b"b", b"c"))
     hidden: Any = None
     monkeypatch.setitem(sys.modules, module, hidden)
     ran = shardctl("verify", "--files", "-d", folder)

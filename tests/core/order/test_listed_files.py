@@ -75,7 +75,7 @@ def test_the_order_of_list_files_is_that_of_the_files_by_their_bytes(
     def check(rng: random.Random) -> int:
         return check_listed(tf, tmp_path / "files", rng)
 
-    check_cases(st.randoms(use_true_random=False), check, 12)
+    check_cases(st.randoms(use_true_random=False), check, 8)
 
 
 @pytest.mark.fuzz

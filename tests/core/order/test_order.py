@@ -60,7 +60,7 @@ def test_positions_of_all_hosts_are_counted_where_files_repeat() -> None:
 
 
 def test_every_pass_is_what_tensorflow_hands_out() -> None:
-    check_cases(cases(), agrees_with_tensorflow, 12)
+    check_cases(cases(), agrees_with_tensorflow, 8)
 
 
 @pytest.mark.fuzz
@@ -117,15 +117,14 @@ def test_runs_of_many_visits_come_in_pieces_that_fit_together() -> None:
 
 
 @pytest.mark.parametrize("reshuffle", [True, False])
-@pytest.mark.parametrize("start", [0, 1, 5, 30, 64])
-def test_skip_and_take_of_tensorflow_are_a_slice(start: int, reshuffle: bool) -> None:
+def test_skip_and_take_of_tensorflow_are_a_slice(reshuffle: bool) -> None:
     import tensorflow as tf
 
     settings = ReadSettings(
         cycle=3, block=2, shuffle_seed=5, buffer=7, buffer_seed=2, epochs=2, reshuffle=reshuffle
     )
     case = Case(lengths=(3, 0, 9, 20), slices=((0, 32),), settings=settings)
-    for count in (0, 1, 13, 64 - start):
+    for start, count in ((0, 64), (1, 13), (5, 0), (30, 1), (30, 34), (64, 13)):
         dataset = tensorflow_dataset(tf, case).skip(start).take(count)
         stop = min(start + count, 64)
         assert case.order().read(start, stop).tolist() == elements(dataset)

@@ -110,11 +110,11 @@ def _cases(
 
 def test_stages_hand_out_what_tensorflow_does(folders: Folders) -> None:
     cases = _cases(folders, Habits(), may_be_endless=True)
-    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), 6)
+    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), 4)
 
 
 @pytest.mark.fuzz
 def test_stages_hand_out_what_tensorflow_does_fuzzed(folders: Folders) -> None:
     # Some pipelines without an end keep TensorFlow busy for ever before the first element.
     cases = _cases(folders, Habits(), may_be_endless=False)
-    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), FUZZ, fuzz=True)
+    check_cases(cases, lambda case: agrees_with_tensorflow(folders, *case), FUZZ // 2, fuzz=True)

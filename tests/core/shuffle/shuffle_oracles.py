@@ -41,4 +41,4 @@ def tf_order(
     dataset = dataset.batch(min(max(num_elements, 1), 1 << 16))
     for _ in range(iterator_index):
         iter(dataset)
-    return [int(element) for batch in dataset for element in batch.numpy()]
+    return [element for batch in dataset for element in batch.numpy().tolist()]

@@ -77,7 +77,7 @@ def test_orders_are_tensorflows_for_any_length_and_buffer() -> None:
         return len(batch)
 
     batches = st.lists(st.tuples(replays(), st.floats(0, 1)), min_size=4, max_size=10)
-    check_cases(batches, agree, 6)
+    check_cases(batches, agree, 4)
 
 
 @pytest.mark.fuzz
@@ -91,7 +91,7 @@ def test_orders_are_tensorflows_for_many_lengths_and_buffers(
 
 @pytest.mark.parametrize(
     ("num_elements", "buffer_size"),
-    [(200_000, 1), (200_000, 3), (200_000, 10_000), (100_001, 100_000), (100_000, 100_001)],
+    [(140_000, 3), (200_000, 10_000), (100_001, 100_000), (100_000, 100_001)],
 )
 def test_long_orders_are_tensorflows(num_elements: int, buffer_size: int) -> None:
     kernel = shuffle_kernel_seeds(11, None)

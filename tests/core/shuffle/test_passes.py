@@ -39,12 +39,10 @@ def file_orders() -> Orders:
 
 
 def _orders(num_elements: int, buffer_size: int, seed: int) -> Orders:
-    orders = {
-        tuple(
-            tf_order(num_elements, buffer_size, seed, reshuffle=True, iterator_index=index)
-        ): index
-        for index in range(20)
-    }
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(num_elements).shuffle(buffer_size, seed=seed)
+    orders = {tuple(order): index for index, order in enumerate(_run_python(dataset.batch(99), 20))}
     assert len(orders) == 20, "two iterators with one order cannot be told apart"
     return orders
 
@@ -103,7 +101,7 @@ def _epochs(one_pass: Sequence[int], num_epochs: int) -> list[tuple[int, ...]]:
 
 def _settings_without_a_race(loop: Loop, *, fused: bool) -> list[tuple[int, int]]:
     """Return (number of epochs, batch size): 12 elements leave a partial batch of 5, none of 4."""
-    settings = list(product((1, 2, 3), (4, 5)))
+    settings = list(product((1, 3), (4, 5)))
     if loop == "keras-fit" and not fused:
         return [
             (num_epochs, batch) for num_epochs, batch in settings if num_epochs == 1 or batch == 5
@@ -160,7 +158,7 @@ def test_a_file_shuffle_under_a_users_shuffle(
         for order, user_index in user_orders.items()
     }
     assert len(both) == len(streams) * len(user_orders)
-    for num_epochs in (1, 2, 3):
+    for num_epochs in (1, 3):
         dataset = _files().shuffle(BUFFER_SIZE, seed=USER_SEED)
         if not fused:
             dataset = dataset.map(lambda x: x + 0)
@@ -172,7 +170,7 @@ def test_a_file_shuffle_under_a_users_shuffle(
         )
         assert [[pair[0] for pair in p] for p in found] == _predicted(files, num_epochs)
         assert [[pair[1] for pair in p] for p in found] == _predicted(user, num_epochs)
-    add_cases(3 * NUM_PASSES)
+    add_cases(2 * NUM_PASSES)
 
 
 @pytest.mark.parametrize("fused", [True, False])

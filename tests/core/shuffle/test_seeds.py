@@ -84,7 +84,7 @@ def test_orders_are_tensorflows_for_any_seeds_and_iterator() -> None:
             _agrees_with_tensorflow(case)
         return len(batch)
 
-    check_cases(st.lists(cases, min_size=4, max_size=10), agree, 6)
+    check_cases(st.lists(cases, min_size=4, max_size=10), agree, 4)
 
 
 @pytest.mark.fuzz
@@ -94,7 +94,7 @@ def test_orders_are_tensorflows_for_many_seeds_and_iterators(case: Case) -> None
     _agrees_with_tensorflow(case)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=16, deadline=None)
 @given(seeds, st.integers(0, 4), st.booleans())
 def test_seedless_orders_are_tensorflows_for_any_global_seed(
     set_seed: int, op_index: int, reshuffle: bool

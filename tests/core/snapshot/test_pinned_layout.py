@@ -71,15 +71,19 @@ def test_a_million_even_shards_fit() -> None:
     assert kept.split is not None
 
 
-@pytest.mark.parametrize("num_files", [100, 1450, 1550, 2000])
-def test_names_of_files_take_room(num_files: int) -> None:
-    # 16 characters each, and quotation marks, a comma and a space.
+@pytest.mark.parametrize(
+    ("num_files", "longer", "fits"),
+    [(100, 0, True), (1498, 0, True), (1498, 15, True), (1498, 16, False), (2000, 0, False)],
+)
+def test_names_of_files_take_room(num_files: int, longer: int, fits: bool) -> None:
+    # 16 characters each, and quotation marks, a comma and a space; 25 besides. 30,000 fit.
+    names = tuple(f"{n:016}" for n in range(num_files))
     files = ShardFiles(
-        pattern="\0", num_shards=num_files, names=tuple(f"{n:016}" for n in range(num_files))
+        pattern="\0", num_shards=num_files, names=("x" * longer + names[0], *names[1:])
     )
     split = Split(name="train", shard_lengths=(5,) * num_files, files=(files,))
     (kept,) = pinned_layout(Dataset(name="d", splits=(split,)), ["train"])
-    assert (kept.split is not None) == (num_files * (16 + 4) < pinned.MAX_LAYOUT_CHARS)
+    assert (kept.split is not None) == fits
 
 
 @pytest.mark.parametrize("at", [0, 99, 100, 250, 511])

@@ -50,6 +50,14 @@ def test_neighbours_kept_are_those_that_follow_each_other_in_both_epochs(
     assert across.correlation == pytest.approx(np.corrcoef(first, second)[0, 1])
 
 
+def test_hosts_that_go_through_all_they_have_alike_correlate_fully() -> None:
+    # Four examples each, in the order of the files: variances of few places need their exact size.
+    settings = ReadSettings(host=Host(index=0, count=2), batch=2)
+    across = quality_alone(even_dataset(8, 2), settings).across_hosts
+    assert across is not None
+    assert across.correlation == pytest.approx(1, abs=1e-12)
+
+
 @pytest.mark.long
 def test_no_correlation_of_stretches_is_over_one() -> None:
     # Hosts with equally many files and one seed open them in one permutation: all but the same.

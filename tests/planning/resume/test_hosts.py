@@ -173,7 +173,7 @@ def check(case: Case) -> None:
 
 @pytest.mark.long
 def test_no_example_is_lost_or_repeated() -> None:
-    check_cases(cases(), check, 40)
+    check_cases(cases(), check, 24)
 
 
 @pytest.mark.fuzz

@@ -45,7 +45,7 @@ def test_every_plan_can_be_proved() -> None:
         assert (proof.lost, proof.repeated, proof.compared) == (0, 0, plan.remaining)
         assert not plan.exact or proof.moved == 0
 
-    check_cases(resume_cases(), check, 70)
+    check_cases(resume_cases(), check, 40)
 
 
 def changed(plan: ResumePlan, **columns: Any) -> ResumePlan:
@@ -122,7 +122,7 @@ def damage_is_found(seed: int) -> None:
 
 @pytest.mark.long
 def test_what_damage_does_to_a_plan_is_counted_as_one_by_one() -> None:
-    for seed in range(150):
+    for seed in range(70):
         damage_is_found(seed)
 
 
@@ -133,9 +133,12 @@ def test_what_damage_does_to_many_plans_is_counted_as_one_by_one() -> None:
 
 
 def with_damage_in_a_row(reads: Reads) -> Iterator[tuple[Reads, int, int]]:
-    """Yield what leaves out an example, or reads a file again: with how many, of either."""
+    """Yield what leaves out an example, or reads a file again: with how many, of either.
+
+    The last row and every second one before it are damaged.
+    """
     rows = np.arange(len(reads))
-    for row in np.flatnonzero(reads.take).tolist():
+    for row in np.flatnonzero(reads.take)[::-2].tolist():
         one = (rows == row).astype(np.int64)
         yield replace(reads, skip=reads.skip + one, take=reads.take - one), 1, 0
         yield reads.select(np.append(rows, row)), 0, int(reads.take[row])

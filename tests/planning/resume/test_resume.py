@@ -304,7 +304,7 @@ def order_through_buffer(case: Case, plan: ResumePlan) -> list[Example]:
 
 @pytest.mark.long
 def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
-    check_cases(cases(), check, 60)
+    check_cases(cases(), check, 40)
 
 
 @pytest.mark.fuzz

@@ -24,6 +24,7 @@ from tests.core.order.toy_pipelines import (
     as_line,
 )
 from tests.planning.resume.stopped_pipelines import (
+    NUM_STOPS,
     from_a_file,
     in_files,
     stopped,
@@ -67,7 +68,7 @@ def tfds_reads(toy: Toy, plan: ResumePlan, reads: Reads, *, shard: bool) -> list
     return elements(dataset.map(as_line), bytes.decode)
 
 
-def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
+def check_exact(toys: Toys, case: Case, numbers: Sequence[int], num_stops: int = NUM_STOPS) -> int:
     """Resume at places of a pipeline without a buffer, to the end of all its epochs."""
     toy = toys[case.toy]
     found = stopped(toy, case, 0 if case.settings.repeat_files else numbers[0] % 2)
@@ -75,7 +76,7 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
         return 0
     order, whole = found
     assert len(whole) == order.num_examples
-    places = stopping_points(order, numbers)
+    places = stopping_points(order, numbers[:num_stops])
     for place in places:
         resumed: list[str] = []
         plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
@@ -93,7 +94,9 @@ def check_exact(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     return len(places)
 
 
-def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
+def check_exactly_once(
+    toys: Toys, case: Case, numbers: Sequence[int], num_stops: int = NUM_STOPS
+) -> int:
     """Resume at places of a pipeline with a buffer: all that is left of the epoch, each once."""
     toy = toys[case.toy]
     case = replace(case, settings=changed(case.settings, batch=None, drop_remainder=False))
@@ -101,7 +104,7 @@ def check_exactly_once(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
     if found is None:
         return 0
     order, whole = found
-    places = stopping_points(order, numbers)
+    places = stopping_points(order, numbers[:num_stops])
     for place in places:
         plan = resume(toy.dataset, case.spec, order.settings, consumed=place)
         plan = from_a_file(plan, toy.dataset, numbers[0])
@@ -120,18 +123,18 @@ def test_the_resumed_pipeline_reads_the_rest_of_the_uninterrupted_one(
     toys: Toys,
 ) -> None:
     def check(drawn: tuple[Case, list[int]]) -> int:
-        return check_exact(toys, *drawn)
+        return check_exact(toys, *drawn, num_stops=2)
 
-    assert check_cases(stops(buffered=False), check, 4) >= 10
+    assert check_cases(stops(buffered=False), check, 4) >= 6
 
 
 def test_with_a_buffer_what_is_left_is_read_exactly_once(
     toys: Toys,
 ) -> None:
     def check(drawn: tuple[Case, list[int]]) -> int:
-        return check_exactly_once(toys, *drawn)
+        return check_exactly_once(toys, *drawn, num_stops=2)
 
-    check_cases(stops(buffered=True), check, 3)
+    assert check_cases(stops(buffered=True), check, 3) >= 4
 
 
 @pytest.mark.fuzz
@@ -146,8 +149,7 @@ def test_resumed_pipelines_fuzzed(toys: Toys) -> None:
     check_cases(stops(buffered=True), check_buffered, FUZZ // 8, fuzz=True)
 
 
-@pytest.mark.parametrize("host_by", ["even", "files", "examples"])
-@pytest.mark.parametrize("buffer", [None, 5])
+@pytest.mark.parametrize(("host_by", "buffer"), [("even", None), ("files", 5), ("examples", 5)])
 def test_other_hosts_read_what_none_of_the_old_ones_had(
     toys: Toys,
     host_by: Any,

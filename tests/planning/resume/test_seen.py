@@ -117,7 +117,7 @@ def check(case: Case) -> None:
 
 @pytest.mark.long
 def test_every_unseen_example_is_read_exactly_once() -> None:
-    check_cases(cases(), check, 80)
+    check_cases(cases(), check, 50)
 
 
 @pytest.mark.parametrize(

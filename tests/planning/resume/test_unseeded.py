@@ -24,6 +24,7 @@ from tests.core.order.order_cases import changed
 from tests.core.order.toy_pipelines import Case, Toys, as_line
 from tests.planning.resume.plan_cases import TOY
 from tests.planning.resume.stopped_pipelines import (
+    NUM_STOPS,
     from_a_file,
     lines_of,
     stopped,
@@ -35,7 +36,9 @@ OPEN = ReadSettings(buffer=4, shuffle_seed=42, cycle=2)
 MODES: tuple[BufferMode, ...] = ("at-most-once", "at-least-once")
 
 
-def check_without_seed(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
+def check_without_seed(
+    toys: Toys, case: Case, numbers: Sequence[int], num_stops: int = NUM_STOPS
+) -> int:
     """Stop a pipeline whose buffer has some seed, and resume it as if nobody knew the seed."""
     import shardctl.tfds
 
@@ -57,7 +60,7 @@ def check_without_seed(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
         read = stopped(toy, replace(case, settings=more), 0)
         assert read is not None
         stream = read[1][: len(whole) + buffer - 1]
-    places = stopping_points(order, numbers)
+    places = stopping_points(order, numbers[:num_stops])
     for index, place in enumerate(places):
         mode = MODES[(index + numbers[0]) % 2]
         risk = (0.5, 1e-6, 1.0)[numbers[3] % 3] if mode == "at-least-once" else None
@@ -97,9 +100,9 @@ def check_without_seed(toys: Toys, case: Case, numbers: Sequence[int]) -> int:
 
 def test_what_is_lost_and_repeated_is_as_the_plan_says(toys: Toys) -> None:
     def check(drawn: tuple[Case, list[int]]) -> int:
-        return check_without_seed(toys, *drawn)
+        return check_without_seed(toys, *drawn, num_stops=3)
 
-    assert check_cases(stops(buffered=True), check, 2) >= 5
+    assert check_cases(stops(buffered=True), check, 2) >= 3
 
 
 @pytest.mark.fuzz
@@ -227,14 +230,14 @@ def test_the_mean_number_that_all_hosts_lose_is_below_the_risk_of_all(
     )
     order_of_all = plan_order(toy.dataset, "train").order
     rows = [host.instructions for host in plan.hosts]
-    again = {
+    again = [
         first + k
         for reads in rows
         for first, take in zip(
             order_of_all.codes.first_codes(reads).tolist(), reads.take.tolist(), strict=True
         )
         for k in range(take)
-    }
+    ]
     lost = np.zeros(num_seeds)
     for index, count in enumerate(consumed):
         host = Host(index=index, count=3)
@@ -242,8 +245,9 @@ def test_the_mean_number_that_all_hosts_lose_is_below_the_risk_of_all(
         inputs = plan_order(toy.dataset, "train", own).order
         ids = inputs.read(0, inputs.num_examples)
         shuffled = tf.data.Dataset.from_tensor_slices(ids).shuffle(buffer).repeat(num_seeds)
-        for seed, epoch in enumerate(shuffled.batch(len(ids)).as_numpy_iterator()):
-            lost[seed] += len({*epoch[count:].tolist()} - again)
+        (epochs,) = shuffled.batch(num_seeds * len(ids)).as_numpy_iterator()
+        never_read = ~np.isin(epochs.reshape(num_seeds, -1)[:, count:], again)
+        lost += never_read.sum(axis=1)
     assert plan.unseeded is not None
     assert plan.unseeded.expected_lost < risk
     assert lost.max() <= plan.unseeded.most_lost

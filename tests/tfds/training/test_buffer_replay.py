@@ -56,7 +56,7 @@ def held_records(tf: Any, positions: list[int], ranks: list[int] | None = None) 
 @pytest.mark.parametrize(
     ("num_elements", "buffer_size", "emitted"),
     [
-        pytest.param(40, 7, 0, id="nothing was read"),
+        pytest.param(40, 7, 0, id="nothing was read", marks=pytest.mark.slow),
         pytest.param(40, 7, 1, id="the buffer was just filled", marks=pytest.mark.slow),
         pytest.param(40, 7, 20, id="in the middle"),
         pytest.param(40, 7, 37, id="the buffer runs empty", marks=pytest.mark.slow),

@@ -293,7 +293,7 @@ def test_verify_refuses_and_leaves_the_seed_as_it_was(
     with pytest.raises(UsageError, match=r"set_seed\(5\) is in force"):
         shardctl.tfds.verify_plan(dataset, plan)
     said_so = replace(spec_settings, global_seed=5)
-    for seed, settings in ((5, said_so), (9, said_so), (9, ReadSettings())):
+    for seed, settings in ((9, said_so), (9, ReadSettings())):
         tf.random.set_seed(seed)
         assert shardctl.tfds.verify(dataset, "train", settings).equal
         assert seed_in_force() == seed

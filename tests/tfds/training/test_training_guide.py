@@ -93,12 +93,13 @@ def test_the_script_killed_at_random_steps_trains_on_every_batch_in_order(
     assert report.num_resumed == 2
 
 
-def test_a_script_that_wrote_position_files_goes_over(folder: Path, tmp_path: Path) -> None:
+def test_a_script_that_wrote_position_files_goes_over(tmp_path: Path) -> None:
     """By the lines of the guide, which restore both kinds of checkpoints."""
     import tensorflow as tf
     import tensorflow_datasets as tfds
 
     lines = script_of_guide("training", "over.py")
+    folder = build_dataset(tmp_path / "data", splits={"train": LENGTHS}, with_files=False)
 
     def names(consumed: int, step: int, **data: Any) -> dict[str, Any]:
         position = shardctl.tfds.Position(

@@ -10,9 +10,12 @@ import pytest
 
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
+from shardctl.core.iteration.nodes import directed
+from shardctl.core.iteration.nodes.choosing import Chosen
 from shardctl.core.iteration.nodes.directed import Directed, DirectedIteration
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.core.iteration.openness import open_stages
+from shardctl.core.mixture import turns
 from shardctl.core.stages.stages import (
     Cache,
     ChooseFromDatasets,
@@ -52,18 +55,21 @@ def test_many_combinations_are_those_of_tensorflow() -> None:
     assert check_random(FUZZ, random_of_a_fuzz_run()) > 2 * FUZZ
 
 
-@pytest.mark.parametrize("thousands", [1, pytest.param(6, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("stop", [False, True])
-def test_a_long_mixture_is_that_of_tensorflow_at_any_place(stop: bool, thousands: int) -> None:
-    """About 12,000 elements, or more, of inputs that end at different times, resumed at 40 counts.
+def test_a_long_mixture_is_that_of_tensorflow_at_any_place(
+    stop: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Thousands of elements of inputs that end at different times, resumed at 40 counts.
 
-    Six times as many are more than there are choices between two checkpoints.
+    They take several times as many choices as there are here between two checkpoints.
     """
-    first, second = thousands * 6_000, thousands * 11_000
+    monkeypatch.setattr(turns, "BLOCK", 1 << 10)
+    monkeypatch.setattr(directed, "BLOCK", 1 << 10)
+    first, second, total = 2_400, 4_400, 6_000
     inputs = (
         _numbers(0, first, Shuffle(buffer=100, seed=1)),
         _numbers(first, second - first),
-        _numbers(second, thousands * 4_000, Shuffle(buffer=1000, seed=2)),
+        _numbers(second, total - second, Shuffle(buffer=1000, seed=2)),
     )
     source = SampleFromDatasets(inputs=inputs, weights=(0.5, 0.3, 0.2), seed=5, stop_on_empty=stop)
     iteration = _iteration(source)
@@ -81,7 +87,7 @@ def test_a_long_mixture_is_that_of_tensorflow_at_any_place(stop: bool, thousands
         assert consumed.tolist() == np.bincount(whose[:count], minlength=3).tolist()
         add_cases()
     assert iteration.examples(np.arange(len(real))).tolist() == real.tolist()
-    codes = np.arange(0, thousands * 15_000, 997)
+    codes = np.arange(0, total, 97)
     query, elements = iteration.elements_of(codes)
     assert real[elements].tolist() == codes[query].tolist()
     assert len(elements) == np.isin(codes, real).sum()
@@ -94,7 +100,7 @@ def test_an_iterator_stopped_at_a_count_has_read_of_each_input_what_came_of_it()
     source = SampleFromDatasets(inputs=endless, weights=(4.0, 3.0, 2.0, 1.0), seed=1)
     whole = _iteration(source)
     whole.pull(20_000)
-    for _ in range(100):
+    for _ in range(40):
         count = rng.randrange(20_000)
         stopped = _iteration(source)
         assert stopped.pull(count) == count
@@ -153,6 +159,7 @@ def test_a_mixture_with_an_endless_input_is_called_infinite(stop: bool) -> None:
     node = build(Pipeline(source=source), lambda read: NOTHING)
     assert node.cardinality == int(real_dataset(Pipeline(source=source)).cardinality()) == INFINITE
     assert node.is_infinite is not stop
+    assert node.never_ends is not stop
 
 
 @pytest.mark.parametrize("wrong", [-1, 2])
@@ -184,14 +191,16 @@ def test_an_input_that_is_never_chosen_is_not_looked_for_for_ever(
         iteration.pull(1)
 
 
-@pytest.mark.long
-def test_choices_that_leave_out_an_input_are_not_made_for_ever() -> None:
+def test_choices_that_leave_out_an_input_are_not_made_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Chosen, "most_in_vain", 1 << 17)
     choices = Pipeline(source=Values(values=(0,)), stages=(Repeat(),))
     inputs = (_numbers(0, 9), _numbers(9, 9, Map()))
     source = ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=False)
     iteration = _iteration(source)
     assert iteration.pull(9) == 9
-    with pytest.raises(UsageError, match=r"\(nearly\) never chosen are left \(1, counted"):
+    with pytest.raises(UsageError, match=r"are left \(1, counted.* more than 131,072 choices"):
         iteration.pull(1)
 
 

@@ -63,6 +63,7 @@ def test_a_tuple_is_no_batch() -> None:
 def test_millions_of_tuples_are_counted_at_once() -> None:
     node = Zip((Repeat(Source(range(7)), None), Repeat(Source(range(10)), None)))
     assert node.is_infinite
+    assert not Zip((Repeat(Source(range(7)), None), Source(range(10)))).is_infinite
     iteration = node.iterate()
     assert iteration.pull(10**12) == 10**12
     assert iteration.examples(np.array([10**12 - 1])).tolist() == [(10**12 - 1) % 7, 9]
