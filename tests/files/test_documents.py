@@ -110,7 +110,7 @@ def same(one: object, other: object) -> bool:
 # --------------------------------------------------------------------------- JSON
 
 
-@few_or_many(40, 200)
+@few_or_many(40, 120)
 def test_any_document_reads_back_from_json(num_cases: int) -> None:
     def check(document: dict[str, Any]) -> None:
         assert same(json.loads(json_text(document)), document)
@@ -157,7 +157,7 @@ def test_a_document_without_nested_values_is_one_line_of_json() -> None:
 # --------------------------------------------------------------------------- YAML
 
 
-@few_or_many(40, 300)
+@few_or_many(40, 150)
 def test_any_document_reads_back_from_yaml(num_cases: int) -> None:
     loaders = [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)]
 
@@ -270,7 +270,7 @@ def read_csv(text: str) -> list[list[str]]:
     return [[re.sub("(^|;)'(?='* *[=+@＝＋＠－-])", r"\1", cell) for cell in row] for row in rows]
 
 
-@few_or_many(60, 240)
+@few_or_many(60, 120)
 def test_any_printable_rows_read_back_from_csv(num_cases: int) -> None:
     acting = st.sampled_from(["=", "+", "-", "@", "'", ";", " ", ":", '"', ",", "＝", "1"])
     printed = st.characters().filter(str.isprintable) | acting
@@ -284,7 +284,7 @@ def test_any_printable_rows_read_back_from_csv(num_cases: int) -> None:
     check_cases(rows, check, num_cases)
 
 
-@few_or_many(80, 240)
+@few_or_many(80, 120)
 def test_no_cell_of_csv_acts(num_cases: int) -> None:
     pieces = ("::error::", "##vso[", "##[", "\x1b[", "\r", "\n", "\t", "=", "-", " ")
     acting = st.sampled_from(pieces)

@@ -21,8 +21,8 @@ pytestmark = pytest.mark.tensorflow
 
 NUM_PARTS = 10
 # Runs of a pipeline whose order is refused, until one differs. Each costs as much as the pipeline
-# did; most differ at once, and those that never do are only listed.
-NUM_ATTEMPTS = 12 if PIPELINES > 10_000 else 2
+# did, and those that never differ are only listed: a short fuzz run leaves that to the test before.
+NUM_ATTEMPTS = 12 if PIPELINES > 10_000 else 0
 
 
 @pytest.fixture(scope="module")

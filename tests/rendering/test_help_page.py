@@ -145,7 +145,7 @@ def one_page(rng: random.Random) -> None:
         assert re.sub(r"[\s,.:#\\]", "", whole) in letters
 
 
-@few_or_many(60, 300)
+@few_or_many(60, 150)
 def test_random_pages(num_cases: int) -> None:
     cases = st.randoms(use_true_random=False)
     assert check_cases(cases, one_page, num_cases) >= in_this_run(num_cases)

@@ -176,7 +176,7 @@ def test_the_document_has_the_fields_that_programs_rely_on() -> None:
     ]
 
 
-@few_or_many(25, 100)
+@few_or_many(25, 60)
 def test_json_yaml_and_csv_say_the_same(num_cases: int) -> None:
     check_cases(datasets(), check_formats, num_cases)
 

@@ -39,7 +39,7 @@ def test_an_expected_value_has_a_dashed_line_at_its_place() -> None:
     assert line.points[0][0] == pytest.approx(box.x + 2 * box.width)
 
 
-@few_or_many(60, 200)
+@few_or_many(60, 120)
 def test_labels_of_any_bars_have_their_place(num_cases: int) -> None:
     rows = st.builds(
         Bar,

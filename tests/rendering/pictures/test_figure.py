@@ -73,7 +73,7 @@ def test_a_figure_has_words_the_picture_and_its_numbers() -> None:
     assert page.texts["bdi"] == ["0/2", "1/2", "x"]
 
 
-@few_or_many(60, 200)
+@few_or_many(60, 120)
 def test_no_text_of_a_figure_is_markup(num_cases: int) -> None:
     def check(text: str) -> None:
         page = Page(

@@ -142,7 +142,7 @@ def shown(cell: str) -> str:
     )
 
 
-@few_or_many(80, 400)
+@few_or_many(80, 150)
 def test_a_table_of_any_width_loses_no_character(num_cases: int) -> None:
     def check(case: tuple[list[Column], list[list[str]], int]) -> None:
         columns, rows, width = case
@@ -178,7 +178,7 @@ def test_folded_lines_join_to_the_cells() -> None:
     check_cases(cases, check, 300)
 
 
-@few_or_many(80, 400)
+@few_or_many(80, 150)
 def test_a_paragraph_breaks_between_words_and_keeps_them_all(num_cases: int) -> None:
     def check(case: tuple[list[str], int]) -> None:
         words, width = case
@@ -269,7 +269,7 @@ def test_names_that_would_look_alike_or_lose_their_number_are_folded() -> None:
     assert "…" not in table(NAMES, [["名" * 12, "1"]], Screen(width=22))
 
 
-@few_or_many(60, 400)
+@few_or_many(60, 150)
 def test_no_two_names_are_shown_alike(num_cases: int) -> None:
     names = st.from_regex(r"[ab]{1,9}-[ab]{1,9}(-0000[0-3]-of-00004)?", fullmatch=True)
 

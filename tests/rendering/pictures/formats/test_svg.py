@@ -46,7 +46,7 @@ def every_mark(text: str) -> Picture:
     )
 
 
-@few_or_many(100, 300)
+@few_or_many(100, 150)
 def test_no_text_is_markup_or_breaks_the_file(num_cases: int) -> None:
     def check(text: str) -> None:
         root = parsed(every_mark(text))
@@ -119,7 +119,7 @@ def test_boxes_without_a_size_are_left_out() -> None:
     assert "<rect" not in svg_element(picture(*marks))
 
 
-@few_or_many(50, 200)
+@few_or_many(50, 120)
 def test_a_heat_map_is_its_levels(num_cases: int) -> None:
     """The runs of each path are painted into an array as an SVG viewer paints them."""
 
@@ -158,7 +158,7 @@ def test_a_heat_map_is_its_levels(num_cases: int) -> None:
     )
 
 
-@few_or_many(60, 200)
+@few_or_many(60, 120)
 def test_steps_of_a_path_add_up_to_its_points(num_cases: int) -> None:
     def check(points: list[tuple[float, float]]) -> None:
         text = svg_element(picture(Line(points=tuple(points))))
