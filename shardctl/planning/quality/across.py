@@ -96,18 +96,20 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
     return AcrossEpochs(
         unit=unit,
         same_order=_same_order(order, second, epoch, sample, again),
-        correlation=_correlation(_centred(first, sample), _centred(other, again)),
+        correlation=_correlation(
+            _centred(first, sample.num_ranks), _centred(other, again.num_ranks)
+        ),
         spread=1 / math.sqrt(max(1, first.size - 1)),
         neighbours_kept=_neighbours_kept(second, epoch, sample, again),
         expected_kept=1 / sample.num_positions,
     )
 
 
-def _centred(ranks: Int64s, sample: OrderSample) -> Floats:
+def _centred(ranks: Int64s, num_ranks: int) -> Floats:
     # Less the mean of all ranks, over their standard deviation: the mean of products of such
-    # numbers is a correlation coefficient.
-    n = sample.num_ranks
-    return np.asarray((ranks - (n - 1) / 2) / math.sqrt((n * n - 1) / 12), np.float64)
+    # numbers is a correlation coefficient. Of one rank alone, which does not vary, it is 0.
+    n = num_ranks
+    return np.asarray((ranks - (n - 1) / 2) / math.sqrt(max(1, n * n - 1) / 12), np.float64)
 
 
 def _correlation(first: Floats, second: Floats) -> float:
@@ -219,9 +221,7 @@ def _shared_by_loader(orders: Sequence[Order], num_hosts: int) -> float:
 
 
 def _own_places(storage: StorageOrder, codes: Int64s) -> Floats:
-    n = storage.num_ranks
-    places = (storage.of(codes)[0] - (n - 1) / 2) / math.sqrt(max(1, n * n - 1) / 12)
-    return np.asarray(places, np.float64)
+    return _centred(storage.of(codes)[0], storage.num_ranks)
 
 
 def _joint_coverage(together: StorageOrder, codes: Int64s) -> Metric:

@@ -58,6 +58,14 @@ def test_hosts_that_go_through_all_they_have_alike_correlate_fully() -> None:
     assert across.correlation == pytest.approx(1, abs=1e-12)
 
 
+def test_an_epoch_of_which_one_example_is_left_says_nothing() -> None:
+    # Two epochs of six examples are one batch of seven; the second has one of them.
+    settings = ReadSettings(batch=7, drop_remainder=True, epochs=2, shuffle_seed=1)
+    across = quality_alone(even_dataset(6, 1), settings).across_epochs
+    assert across is not None
+    assert (across.correlation, across.spread) == (0, 1)
+
+
 @pytest.mark.long
 def test_no_correlation_of_stretches_is_over_one() -> None:
     # Hosts with equally many files and one seed open them in one permutation: all but the same.
