@@ -197,8 +197,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if left_out.isdisjoint(marks[item])]
     # In one process what needs no TensorFlow comes first, so that a mistake shows in seconds. Of
     # several the first begins with TensorFlow, and where tests are few the others never load it.
-    first = hasattr(config, "workerinput")
-    items.sort(key=lambda item: ("tensorflow" in marks[item]) is not first)
+    several = hasattr(config, "workerinput")
+    items.sort(key=lambda item: "tensorflow" in marks[item], reverse=several)
 
 
 @contextmanager

@@ -53,8 +53,8 @@ class Turns:
         known_number, known = self._choices
         if known_number != number or len(known) < min(start + limit, BLOCK):
             # A whole block at once is no dearer than several parts of it, unless few are enough.
-            stop = min(max(start + limit, 8 * len(known)), BLOCK)
-            stop = BLOCK if limit >= BLOCK // 4 else stop
+            few = min(max(start + limit, 8 * len(known)), BLOCK)
+            stop = few if limit < BLOCK // 4 else BLOCK
             known = self._between(number * BLOCK, number * BLOCK + stop)
             self._choices = (number, known)
         choices: Int64s = known[start : start + limit]
