@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
-from shardctl.cli.output import Chunk, screen, write
+from shardctl.cli.output import Chunk, say, screen, write
 from shardctl.cli.panels import OUTPUT
 from shardctl.core.nearness import nearest_first
 from shardctl.core.text import choices, either, inert, quoted
@@ -43,6 +43,9 @@ _ENDINGS = {
 # What is of no use on a terminal, in words.
 _FOR_FILES = {"npy": "bytes", "png": "bytes", "html": "a page for browsers"}
 _PICTURES = ("svg", "png")
+
+# What says itself what an order depends on unstated; bare rows have no place for it.
+_WITH_HEADING = ("table", "json", "yaml", "python", "html", "github")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,7 +176,10 @@ class Formats:
         annotations alone; `every_row` and `picture` are for the screen, see `AllOption` and
         `PictureOption`.
         """
-        render = self.renderers[self.chosen(out, picture=picture)]
+        chosen = self.chosen(out, picture=picture)
+        render = self.renderers[chosen]
+        if chosen not in _WITH_HEADING:
+            _say_assumptions(*answer[:1])
         shown = screen(out.output, picture=picture)
         if every_row and shown.abridged:
             shown = replace(shown, abridged=False)
@@ -190,6 +196,14 @@ class Formats:
         """Write the answer where it is to go, see `render`."""
         chunks = self.render(out, *answer, every_row=every_row, picture=picture, **for_people)
         write(chunks, out.output)
+
+
+def _say_assumptions(answer: object = None) -> None:
+    from shardctl.rendering.text.command_line import as_options
+
+    holder = answer if hasattr(answer, "assumptions") else getattr(answer, "order", None)
+    for text in getattr(holder, "assumptions", ()):
+        say(f"assumed: {as_options(text)}")
 
 
 def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str, Renderer]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from shardctl.core.dataset.folder_order import FolderIdentity
@@ -18,9 +18,18 @@ def kind_head(kind: str, *, format_version: int = FORMAT_VERSION) -> Document:
     return {"format_version": format_version, "kind": kind}
 
 
-def head(kind: str, dataset: DatasetHead, *, format_version: int = FORMAT_VERSION) -> Document:
-    """Return the fields that a document about a dataset begins with."""
-    return {**kind_head(kind, format_version=format_version), "dataset": dataset.record()}
+def head(kind: str, dataset: DatasetHead, *, assumptions: Iterable[str] = ()) -> Document:
+    """Return the fields that a document about a dataset begins with.
+
+    assumptions: what an answer about an order takes for granted, see `assumed`.
+    """
+    return {**kind_head(kind), "dataset": dataset.record(), **assumed(assumptions)}
+
+
+def assumed(assumptions: Iterable[str]) -> Document:
+    """Return the field of what an order takes for granted, and none where that is nothing."""
+    texts = list(assumptions)
+    return {"assumptions": texts} if texts else {}
 
 
 def identity_head(kind: str, dataset: DatasetIdentity, *, format_version: int) -> Document:
@@ -81,6 +90,12 @@ def read_refs(document: Mapping[str, object]) -> tuple[str, ...]:
     """
     refs = fields.items(document.get("refs", []), "refs")
     return tuple(fields.text(ref, "a ref") for ref in refs)
+
+
+def read_assumptions(document: Mapping[str, object]) -> tuple[str, ...]:
+    """Return what the order of a document takes for granted, or raise; mostly nothing."""
+    found = fields.items(document.get("assumptions", []), "assumptions")
+    return tuple(fields.text(text, "an assumption") for text in found)
 
 
 def read_split_sizes(value: object) -> tuple[SplitSize, ...]:

@@ -225,6 +225,7 @@ class _Check:
             versions={**packages, **self._data.versions},
             notes=tuple(self._notes),
             warnings=self.planned.warnings,
+            assumptions=self.planned.assumptions,
             unequal=tuple(self._unequal),
         )
 

@@ -43,6 +43,11 @@ class PlannedOrder:
         """The ranges of examples that the spec selects."""
         return self.resolved.ranges
 
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the order depends on though nobody stated it."""
+        return self.order.assumptions
+
     @cached_property
     def splits(self) -> SplitIds:
         """The splits that the order reads."""
@@ -154,7 +159,7 @@ def order_of_loader(
     settings = replace(settings, loader_version=version.version)
     resolved = as_read_by(resolved, settings)
     order = LoaderOrder(resolved.dataset, resolved.ranges, settings)
-    return _planned(resolved, order, (*version.warnings, *order.assumptions))
+    return _planned(resolved, order, version.warnings)
 
 
 def _with_stages(

@@ -106,6 +106,7 @@ def snapshot_in(
         rules=ORDER_RULES,
         tree=tree_in(version, live, watch),
         sources=pinned_sources(live, written),
+        assumptions=live.assumptions,
     )
     return TakenSnapshot(snapshot=pinned, live=live)
 

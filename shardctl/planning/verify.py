@@ -77,6 +77,7 @@ class Verification(Tabular):
         another number of examples.
     broken: what a plan says besides its instructions that is not so.
     unequal: what else of another loader than TFDS's is not as predicted, in words.
+    assumptions: what the predicted order depends on though nobody stated it.
     notes: what was done instead of something else, and why.
     """
 
@@ -95,6 +96,7 @@ class Verification(Tabular):
     plan: str | None = None
     broken: tuple[BrokenPromise, ...] = ()
     unequal: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
     @property
     def num_checked(self) -> int:

@@ -8,9 +8,8 @@ from itertools import chain
 from shardctl.core.columns import Records, RecordStream
 from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
-from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, Match, matches_at
-from shardctl.rendering.text.orders.order_records import pipeline_line
+from shardctl.rendering.text.orders.order_records import order_head, order_heading
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
 CSV_HEADER = MATCH_FIELDS
@@ -19,7 +18,7 @@ CSV_HEADER = MATCH_FIELDS
 def locate_table(located: Located | Locating, screen: Screen, *, spec: str) -> Iterator[str]:
     """Yield the pipeline's line and a row for each match, as it is found."""
     order = located.order
-    yield paragraph(pipeline_line(spec, order), screen)
+    yield from order_heading(spec, order, screen)
     matches = iter(located.matches)
     first = next(matches, None)
     if first is None:
@@ -54,7 +53,7 @@ def _row(order: Order, match: Match) -> list[str]:
 def locate_document(located: Located | Locating) -> Document:
     """Return the document of `locate`."""
     return {
-        **head("locate", located.order.dataset.identity),
+        **order_head("locate", located.order),
         "matches": _records(located),
         **_sources(located),
     }

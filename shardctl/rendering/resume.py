@@ -16,7 +16,7 @@ from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, 
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.column_tables import TextRows
-from shardctl.rendering.text.orders.order_records import settings_words
+from shardctl.rendering.text.orders.order_records import heading, settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
 
@@ -50,7 +50,7 @@ def resume_table(
 ) -> Iterator[str]:
     """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
     title, *state = _state(plan, every_count=not screen.abridged)
-    yield paragraph(title, screen, style="bold")
+    yield from heading(title, plan.assumptions, screen, "bold")
     for line in state:
         yield paragraph(line, screen)
     if plan.hosts:
@@ -71,7 +71,8 @@ def resume_table(
 
 def summary(plan: ResumePlan) -> Iterator[str]:
     """Yield a few lines: what was read, where it stopped, what is left, and the promise."""
-    yield from _state(plan, every_count=False)
+    title, *state = _state(plan, every_count=False)
+    yield from (title, *(f"assumed: {text}" for text in plan.assumptions), *state)
     if plan.remaining:
         yield _promise(plan)
 

@@ -13,11 +13,10 @@ from shardctl.errors import UsageError
 from shardctl.files.columns.rows_as_bytes import Choice, rows_as_bytes
 from shardctl.files.columns.written_rows import parts_of
 from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
-from shardctl.files.head import head
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.orders.order_blocks import order_rows
-from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_records import order_head, order_heading, pipeline_record
 from shardctl.rendering.text.tables import Screen, paragraph
 
 CSV_HEADER = MATCH_FIELDS
@@ -29,7 +28,7 @@ _IDS_IN_LINE = 16
 def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     """Yield the line that names the pipeline, and the ids, a row for each block of a shard."""
     order = simulation.order
-    yield paragraph(pipeline_line(simulation.spec, order), screen, style="bold")
+    yield from order_heading(simulation.spec, order, screen, "bold")
     total = "an endless order" if order.is_endless else f"{order.num_examples:,}"
     if not simulation.take:
         yield paragraph(
@@ -71,7 +70,7 @@ def simulate_yaml(simulation: Simulation) -> Iterator[str | bytearray]:
 def _document_without_ids(simulation: Simulation) -> Document:
     order = simulation.order
     return {
-        **head("simulate", order.dataset.identity),
+        **order_head("simulate", order),
         "spec": simulation.spec,
         "pipeline": pipeline_record(order),
         "num_examples": None if order.is_endless else order.num_examples,

@@ -12,7 +12,7 @@ from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.looks import Look
-from shardctl.rendering.text.orders.order_records import settings_words
+from shardctl.rendering.text.orders.order_records import heading, settings_words
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 from shardctl.rendering.verify_files import file_columns, what_is_told
 
@@ -29,9 +29,8 @@ _DIFFERENCE = (
 def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     """Yield the pipeline, whether it reads as predicted, and what does not."""
     words = settings_words(verification.pipeline)
-    yield paragraph(
-        f"{verification.spec} of {verification.dataset.title}: {words}", screen, style="bold"
-    )
+    title = f"{verification.spec} of {verification.dataset.title}: {words}"
+    yield from heading(title, verification.assumptions, screen, "bold")
     first = verification.first_difference
     yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
     for line in promise_lines(verification.broken, _MAX_FILES, screen):
@@ -120,7 +119,11 @@ def verify_document(verification: Verification) -> Document:
     """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
     first = verification.first_difference
     return {
-        **head("verify", verification.dataset.identity),
+        **head(
+            "verify",
+            verification.dataset.identity,
+            assumptions=map(as_options, verification.assumptions),
+        ),
         "spec": verification.spec,
         "plan": verification.plan,
         "pipeline": verification.pipeline,

@@ -51,7 +51,6 @@ def test_every_question_is_answered(command: str, folder: Path, shardctl: Shardc
     ran = shardctl(*command.split(), "-d", "data/*.tfrecord", "--no-cache")
     assert ran.exit_code == (1 if command.startswith("lint") else 0), ran.stderr
     assert ran.stderr == ""
-    assert "metadata" not in ran.stdout
     assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
 
 
@@ -116,6 +115,76 @@ def test_a_layout_keeps_what_was_counted(folder: Path, shardctl: Shardctl) -> No
     assert read("layout.yaml").is_counted
     assert read("layout.yaml").fingerprint == read("data").fingerprint
     assert not read("mnist").is_counted
+
+
+ASSUMED = "the reader of TFDS with its default cycle 16 and block 16"
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["simulate", "locate --id 4", "resume --consumed 2", "quality", "snapshot", "report"],
+)
+def test_an_answer_about_an_order_says_whose_reading_it_assumes(
+    command: str, folder: Path, shardctl: Shardctl
+) -> None:
+    def asked(*words: str) -> dict[str, Any]:
+        ran = shardctl(*command.split(), "-d", "data/train-*", "-f", "json", *words)
+        assert ran.exit_code == 0, ran.stderr
+        return dict(json.loads(ran.stdout))
+
+    (said,) = asked()["assumptions"]
+    assert said.startswith(ASSUMED)
+    assert "--cycle 1" in said
+    assert "shardctl inspect FILE:FUNCTION" in said
+    (said,) = asked("--cycle", "2")["assumptions"]
+    assert said.startswith("the reader of TFDS with its default block 16")
+    for stated in (["--cycle", "2", "--block", "1"], ["--cycle", "1"]):
+        assert "assumptions" not in asked(*stated)
+    if command not in ("snapshot", "report"):
+        table = shardctl(*command.split(), "-d", "data/train-*").stdout.splitlines()
+        assert table[1].startswith(f"assumed: {ASSUMED}")
+
+
+def test_rows_without_a_heading_leave_the_assumption_to_stderr(
+    folder: Path, shardctl: Shardctl
+) -> None:
+    ran = shardctl("simulate", "-d", "data/train-*", "-f", "ids")
+    assert ran.stdout.split() == [str(number) for number in range(6)]
+    assert ran.stderr.startswith(f"assumed: {ASSUMED}")
+
+
+def test_plans_and_snapshots_keep_what_they_assume(folder: Path, shardctl: Shardctl) -> None:
+    words = ("-d", "data/train-*", "-o")
+    assert shardctl("snapshot", *words, "order.yaml").exit_code == 0
+    assert shardctl("resume", "--consumed", "2", *words, "plan.json").exit_code == 0
+    for command in ("diff order.yaml", "resume --plan plan.json"):
+        ran = shardctl(*command.split(), "-d", "data/train-*")
+        assert ran.exit_code == 0, ran.stderr
+        assert ran.stdout.splitlines()[1].startswith(f"assumed: {ASSUMED}")
+
+
+def test_what_is_assumed_is_the_reader_of_tfds_and_cycle_1_is_plain_tensorflow(
+    folder: Path, shardctl: Shardctl, tf: Any
+) -> None:
+    from shardctl.tfds import record_files
+
+    lengths = (20, 17, 18)  # more than a block
+    files = []
+    for shard, length in enumerate(lengths):
+        files.append(folder / f"part-{shard:05}-of-00003.tfrecord")
+        texts = [str(sum(lengths[:shard]) + index).encode() for index in range(length)]
+        files[-1].write_bytes(framed(*texts))
+
+    def ids(*words: str) -> list[int]:
+        words = ("--take", "-1", "-d", "part-*", "-f", "ids", *words)
+        return [int(line) for line in shardctl("simulate", *words).stdout.split()]
+
+    plain = tf.data.TFRecordDataset(sorted(map(str, files)))
+    assert ids("--cycle", "1") == [int(text) for text in plain.as_numpy_iterator()]
+    builder = record_files("part-*")
+    read = builder.as_dataset(split="train", shuffle_files=False).as_numpy_iterator()
+    assert ids() == [int(example["record"]) for example in read]
+    assert ids() != ids("--cycle", "1")
 
 
 def test_code_of_an_order_reads_the_files(folder: Path, shardctl: Shardctl, tf: Any) -> None:

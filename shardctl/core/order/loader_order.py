@@ -88,9 +88,9 @@ class LoaderOrder(Order):
             return self.settings.arrow
         return reads_tables(self.dataset.file_format, self.version)
 
-    @property
+    @cached_property
     def assumptions(self) -> tuple[str, ...]:
-        """What is taken for granted of how the library reads the files."""
+        """What the order depends on though nobody stated it: how the library reads the files."""
         if self.loader.name != "hf" or self.settings.arrow is not None:
             return ()
         said = assumed_of_rows(self.asked, self.dataset.file_format)

@@ -128,6 +128,20 @@ class Order:
     def __hash__(self) -> int:
         return hash(self.settings)
 
+    @cached_property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the order depends on though nobody stated it, a sentence each; mostly none."""
+        unstated = self.settings.unstated_reading(
+            is_counted=self.dataset.is_counted, num_files=len(self.given)
+        )
+        if unstated is None:
+            return ()
+        return (
+            f"the reader of TFDS with its default {unstated}: no metadata says how these files are "
+            "read. For plain TFRecordDataset(files) say --cycle 1; for a script ask shardctl "
+            "inspect FILE:FUNCTION",
+        )
+
     @property
     def ranges(self) -> tuple[SplitRange, ...]:
         """The ranges that are read, of all hosts."""

@@ -131,6 +131,11 @@ class StagedOrder(Order):
         passes = provided("kept")(stage.kept, self.codes)
         return lambda tickets: passes(self._codes(tickets))
 
+    @cached_property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the order depends on though nobody stated it, of all readers."""
+        return tuple(dict.fromkeys(text for one in self._orders for text in one.assumptions))
+
     @property
     def num_drawn_seeds(self) -> int:
         """How many parts of the pipeline draw a seed from the global one."""

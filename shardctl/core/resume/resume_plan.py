@@ -129,6 +129,7 @@ class ResumePlan(Tabular):
     stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
         counts since. `shared` is this host's part of the rest, None once it is read.
     refs: how the dataset was named, as the file that holds the plan has it.
+    assumptions: what the order depends on though nobody stated it.
     """
 
     dataset: DatasetIdentity
@@ -157,6 +158,7 @@ class ResumePlan(Tabular):
     shared: SharedRest | None = field(default=None, compare=False)
     refs: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
+    assumptions: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def exact(self) -> bool:

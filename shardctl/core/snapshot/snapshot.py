@@ -46,6 +46,7 @@ class Snapshot:
     tree: HashTree
     refs: tuple[str, ...] = field(default=(), compare=False)
     sources: tuple[PinnedSource, ...] = ()
+    assumptions: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def num_examples(self) -> int:

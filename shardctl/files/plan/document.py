@@ -15,7 +15,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import FurtherEpoch, HostShare, ResumePlan, ShuffleState
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import UsageError
-from shardctl.files.head import identity_head
+from shardctl.files.head import assumed, identity_head
 from shardctl.files.plan.after_read import call_record
 
 PLAN_VERSION = 1
@@ -53,6 +53,7 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         )
     document: PlanDocument = {
         **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
+        **assumed(plan.assumptions),
         **({REFS: list(plan.refs)} if plan.refs else {}),
         "spec": plan.spec,
         "pipeline": plan.pipeline,

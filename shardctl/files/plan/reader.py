@@ -29,7 +29,7 @@ from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
-from shardctl.files.head import read_identity, read_refs, read_split_sizes
+from shardctl.files.head import read_assumptions, read_identity, read_refs, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.after_read import read_call
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of
@@ -169,6 +169,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         ),
         after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
         refs=read_refs(document),
+        assumptions=read_assumptions(document),
         continued_by=_continued_by(document.get("continued_by", CONTINUED_BY[0])),
         sources=tuple(map(_source, fields.items(document.get("sources", []), "sources"))),
     )

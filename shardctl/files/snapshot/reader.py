@@ -19,7 +19,7 @@ from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION
-from shardctl.files.head import read_head, read_refs
+from shardctl.files.head import read_assumptions, read_head, read_refs
 from shardctl.files.shard_files import files_of_field
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
@@ -125,6 +125,7 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
         ),
         tree=_tree(document),
         refs=read_refs(document),
+        assumptions=read_assumptions(document),
         sources=tuple(_sources(document.get("sources", []))),
     )
     _check_sources(pinned)

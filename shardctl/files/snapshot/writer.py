@@ -28,7 +28,7 @@ _WORDS = ("leaves", "digests", "shard_lengths", "shard_digests")
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
     document: Document = {
-        **head(KIND, snapshot.head),
+        **head(KIND, snapshot.head, assumptions=snapshot.assumptions),
         **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,

@@ -158,6 +158,7 @@ def resume_on_hosts(
         from_consumed=tuple(counts),
         hosts=shares,
         after_read=calls_after_read(settings, plan_mode, last),
+        assumptions=whole.assumptions,
         warnings=(
             *planned[0].warnings,
             *_several_epochs(epochs),

@@ -29,8 +29,8 @@ from shardctl.planning.resume.seen import resume_unseen_of
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.planning.resume.unseeded import order_to_resume
 
-# Settings are what is planned anew with, instructions are read; refs and warnings promise nothing.
-_NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings"})
+# Settings are what is planned anew with, instructions are read; the others promise nothing.
+_NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings", "assumptions"})
 # Which names, versions and folders a dataset may have besides is known to `applied`.
 _OF_DATASETS: dict[type, tuple[str, ...]] = {
     DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),

@@ -179,6 +179,7 @@ def resume_order(
             num_shared=len(rest) - len(held),
         ),
         warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
+        assumptions=order.assumptions,
     )
 
 
@@ -216,6 +217,7 @@ def _resumed_without_seed(
         num_further_epochs=follow,
         after_read=calls_after_read(settings, mode, point.epoch, take=point.remaining),
         warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
+        assumptions=order.assumptions,
     )
 
 

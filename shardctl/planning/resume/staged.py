@@ -100,6 +100,7 @@ def resume_staged(
         continued_by="shardctl.tfds",
         sources=_sources(order, consumed),
         warnings=planned.warnings,
+        assumptions=planned.assumptions,
     )
     plan = _by_instructions(order, plan) or plan
     return replace(plan, warnings=(*plan.warnings, *_within_a_step(order, plan)))

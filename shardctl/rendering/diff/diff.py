@@ -15,6 +15,7 @@ from shardctl.planning.diff.causes import IN_STAGES, Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.planning.diff.stages import ChangedStage
 from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.orders.order_records import heading
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
@@ -51,7 +52,7 @@ _EACH_OTHER = "compared with each other; --each checks each against the current 
 
 def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
-    yield paragraph(headline(diff), screen, style="bold")
+    yield from heading(headline(diff), _assumptions(diff), screen, "bold")
     yield from _differences(diff, screen, hints)
     if hints.update and not diff.equal:
         yield "\n"
@@ -243,11 +244,17 @@ def _calls(value: object) -> tuple[AfterRead, ...] | None:
     return None
 
 
+def _assumptions(diff: Diff) -> tuple[str, ...]:
+    """Return what either order depends on though nobody stated it."""
+    sides = (diff.expected.snapshot, diff.actual.snapshot)
+    return tuple(dict.fromkeys(text for side in sides for text in side.assumptions))
+
+
 def diff_document(diff: Diff) -> Document:
     """Return the document of `diff` for two orders; the dataset is the expected one's."""
     first, stretch = diff.first, diff.neighbours
     return {
-        **head("diff", diff.expected.snapshot.head),
+        **head("diff", diff.expected.snapshot.head, assumptions=_assumptions(diff)),
         "expected": diff.expected.label,
         "actual": diff.actual.label,
         "equal": diff.equal,

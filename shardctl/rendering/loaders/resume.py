@@ -8,12 +8,12 @@ from shardctl.core.columns import Cell, Numbers, RecordStream
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.head import identity_head
+from shardctl.files.head import assumed, identity_head
 from shardctl.files.plan.writer import CSV_HEADER
 from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
 from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_records import order_heading, pipeline_record
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
 __all__ = ["CSV_HEADER", "resume_document", "resume_rows", "resume_table"]
@@ -30,7 +30,7 @@ _COLUMNS = (
 
 def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
     """Yield where the loader stopped, what is left, and what to call."""
-    yield paragraph(pipeline_line(plan.spec, plan.order), screen, style="bold")
+    yield from order_heading(plan.spec, plan.order, screen, "bold")
     stop = plan.stop
     where = f"stopped: after {counted(plan.consumed, 'example')}, in epoch {stop.epoch}"
     if stop.steps is not None:
@@ -75,6 +75,7 @@ def resume_document(plan: LoaderPlan) -> Document:
     stop = plan.stop
     return {
         **identity_head("resume", plan.order.dataset.identity, format_version=1),
+        **assumed(map(as_options, plan.order.assumptions)),
         "spec": plan.spec,
         "pipeline": pipeline_record(plan.order),
         "consumed": plan.consumed,

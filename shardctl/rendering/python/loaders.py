@@ -12,8 +12,7 @@ from shardctl.planning.resume.loaders.resume_loader import LoaderPlan
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import hugging_face, reader
 from shardctl.rendering.python.settings_code import settings_code
-from shardctl.rendering.python.source import call, comment, keywords, literal, module
-from shardctl.rendering.text.orders.order_records import pipeline_line
+from shardctl.rendering.python.source import call, comment, keywords, literal, module, order_comment
 
 _DATA = "torch.utils.data"
 _REST_OF_BATCHES = """\
@@ -37,7 +36,7 @@ def loader_python(simulation: Simulation) -> Iterator[str]:
     order = simulation.order
     assert isinstance(order, LoaderOrder)
     yield from module(
-        comment(pipeline_line(simulation.spec, order)),
+        order_comment(simulation.spec, order),
         _sorted(_imports(order.settings, order)),
         _source(simulation.spec, order),
         _host(order.settings),
@@ -49,7 +48,7 @@ def loader_python(simulation: Simulation) -> Iterator[str]:
 def resume_python(plan: LoaderPlan) -> Iterator[str]:
     """Yield code that reads what is left of all epochs."""
     order = plan.order
-    head = comment(pipeline_line(plan.spec, order))
+    head = order_comment(plan.spec, order)
     stopped = comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
     if order.asked.streams and order.settings.loader == "hf":
         yield from module(

@@ -14,8 +14,7 @@ from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.host_code import code_of_host
-from shardctl.rendering.python.source import call, comment, keywords, literal, module
-from shardctl.rendering.text.orders.order_records import pipeline_line
+from shardctl.rendering.python.source import call, comment, keywords, literal, module, order_comment
 
 
 def simulate_python(simulation: Simulation) -> Iterator[str]:
@@ -48,7 +47,7 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
     seed = list(_global_seed(settings))
     builder = list(reader.builder(order.dataset))
     yield from module(
-        comment(pipeline_line(simulation.spec, order)),
+        order_comment(simulation.spec, order),
         reader.imports([*sorts, *made, *seed, *builder]),
         listed,
         sorts,
@@ -70,7 +69,7 @@ def _staged(simulation: Simulation) -> Iterator[str]:
     made = StagesCode(order)
     seed = list(_global_seed(order.settings))
     yield from module(
-        comment(pipeline_line(simulation.spec, order)),
+        order_comment(simulation.spec, order),
         reader.imports([*made.functions, *made.lines, *seed]),
         made.listed,
         made.functions,

@@ -9,7 +9,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from shardctl.core.order.order import Order
 from shardctl.core.text import inert, printable
+from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.orders.order_records import pipeline_line
 
 WIDTH = 88  # what formatters of Python code default to
 _INDENT = "    "
@@ -65,6 +68,13 @@ def numbers(values: Iterable[int], *, indent: int) -> Iterator[str]:
         f"{text},", WIDTH, initial_indent=inner, subsequent_indent=inner, break_long_words=False
     )
     yield f"{lead}],"
+
+
+def order_comment(spec: str, order: Order) -> Iterator[str]:
+    """Yield comments that name the pipeline, and what its order depends on unstated."""
+    yield from comment(pipeline_line(spec, order))
+    for text in order.assumptions:
+        yield from comment(f"assumed: {as_options(text)}")
 
 
 def comment(text: str) -> Iterator[str]:

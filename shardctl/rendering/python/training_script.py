@@ -129,6 +129,8 @@ def _spec(plan: ResumePlan) -> str:
 
 def _head(plan: ResumePlan) -> Iterator[str]:
     yield from comment(f"{plan.spec} of {plan.dataset.title}: {settings_words(plan.pipeline)}")
+    for text in plan.assumptions:
+        yield from comment(f"assumed: {text}")
     left = f"; {plan.remaining_total:,} are left" if plan.has_end else ""
     yield from comment(
         f"The training goes on after {plan.consumed:,} examples{left}. Started again, it goes on "

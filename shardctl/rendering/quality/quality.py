@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import Any
 
 from shardctl.files.documents import Document
-from shardctl.files.head import head
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.verdict import meaning
 from shardctl.planning.quality.what_if import Alternative
@@ -21,7 +20,7 @@ from shardctl.rendering.quality.metrics import (
     part_record,
     part_table,
 )
-from shardctl.rendering.text.orders.order_records import pipeline_line, pipeline_record
+from shardctl.rendering.text.orders.order_records import order_head, order_heading, pipeline_record
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
@@ -30,7 +29,7 @@ __all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield the score, the metrics it is made of, the parts of the epoch, and what would help."""
-    yield paragraph(pipeline_line(plan.spec, plan.order), screen)
+    yield from order_heading(plan.spec, plan.order, screen)
     score = plan.score
     error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"
     yield paragraph(
@@ -90,7 +89,7 @@ def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
     target = plan.buffer_for_target
     return {
-        **head("quality", plan.order.dataset.identity),
+        **order_head("quality", plan.order),
         "spec": plan.spec,
         "pipeline": pipeline_record(plan.order),
         "assumed": dict(plan.assumed),

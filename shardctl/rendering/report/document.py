@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -35,7 +35,7 @@ def report_document(report: Report) -> Document:
     """
     quality = report.quality
     return {
-        **head("report", report.dataset.identity),
+        **head("report", report.dataset.identity, assumptions=_assumptions(report)),
         "spec": report.spec,
         "pipeline": settings_in_force(report.settings, ordered=report.dataset.ordered),
         "num_examples": report.num_examples,
@@ -60,6 +60,10 @@ def report_document(report: Report) -> Document:
         if report.loaders is None
         else part_document(report.loaders, loaders_document),
     }
+
+
+def _assumptions(report: Report) -> Iterable[str]:
+    return () if isinstance(report.order, NotShown) else map(as_options, report.order.assumptions)
 
 
 def _is_predictable(report: Report) -> bool | None:

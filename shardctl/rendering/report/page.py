@@ -71,7 +71,8 @@ def _pipeline(report: Report) -> str:
     if isinstance(order, NotShown):
         return ""
     count = counted(order.num_examples, "example")
-    return f"{count}: {sentence(settings_words(pipeline_record(order)))}"
+    assumed = (f" Assumed: {sentence(text)}" for text in order.assumptions)
+    return f"{count}: {sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
 
 
 def page(

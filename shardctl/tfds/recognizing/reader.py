@@ -92,7 +92,7 @@ def found_reader(operation: Operation) -> FoundReader:
     is_mixed = len(rows) > 1 and rows.shuffle is not None
     settings = {
         **_cycle_settings(cycle, found.dataset),
-        **({} if block == DEFAULT_BLOCK or operation.op == "FlatMapDataset" else {"block": block}),
+        **_block_settings(operation, block, found.dataset),
         **({"shuffle_files": True} if is_mixed else {}),
         **({"reshuffle": False} if is_mixed and not rows.reshuffle else {}),
         **({"repeat_files": True} if rows.repeats else {}),
@@ -148,7 +148,12 @@ def _cycle(operation: Operation) -> int:
 
 def _cycle_settings(cycle: int, dataset: Dataset) -> dict[str, Any]:
     default = ReadSettings().cycle_length(ordered=dataset.ordered)
-    return {} if cycle == default else {"cycle": cycle}
+    return {} if cycle == default and not dataset.is_counted else {"cycle": cycle}
+
+
+def _block_settings(operation: Operation, block: int, dataset: Dataset) -> dict[str, Any]:
+    is_default = block == DEFAULT_BLOCK and not dataset.is_counted
+    return {} if is_default or operation.op == "FlatMapDataset" else {"block": block}
 
 
 def _is_tfds(rows: Rows, function: FileFunction) -> bool:

@@ -135,6 +135,7 @@ class ReadCheck:
         pipeline: SettingsDocument,
         num_examples: int | None,
         warnings: tuple[str, ...],
+        assumptions: tuple[str, ...] = (),
     ) -> Verification:
         """Return what came out, and what is wrong with the files."""
         return Verification(
@@ -150,4 +151,5 @@ class ReadCheck:
             versions=versions(),
             notes=(*self.notes, *self.checks.notes),
             warnings=warnings,
+            assumptions=assumptions,
         )

@@ -111,6 +111,7 @@ def verify_order(
         pipeline=settings_in_force(settings, ordered=dataset.ordered),
         num_examples=None if planned.order.is_endless else planned.order.num_examples,
         warnings=planned.warnings,
+        assumptions=planned.assumptions,
     )
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from shardctl.planning.lint.rules import LINT_RULES
 from tests.cli.conftest import Shardctl
+from tests.record_files import framed
 from tests.tfds_datasets import write_dataset
 
 LAYOUTS = {
@@ -29,6 +30,8 @@ def codes(stdout: str) -> list[str]:
 def test_the_example_of_a_story_shows_its_finding(shardctl: Shardctl, rule: object) -> None:
     for name, text in LAYOUTS.items():
         Path(name).write_text(text)
+    for name in ("clicks-00000.tfrecord", "clicks-00001.tfrecord"):
+        Path(name).write_bytes(framed(b"a", b"b"))
     command = shlex.split(rule.story.example)  # type: ignore[attr-defined]
     assert command[0] == "shardctl"
     ran = shardctl(*command[1:], "-f", "json")

@@ -306,6 +306,7 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
     """Over all plans together; what never is reported is listed here with its reason."""
     no_matter = {
         ("ResumePlan", "warnings"),  # said, and not promised
+        ("ResumePlan", "assumptions"),  # likewise
         ("ResumePlan", "refs"),  # where the dataset is looked for
         # Of a run that was shared among other hosts, whose plan is made anew from its position.
         ("ResumePlan", "stretches"),

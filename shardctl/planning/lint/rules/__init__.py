@@ -36,6 +36,7 @@ LINT_RULES: tuple[Rule, ...] = (
     passes.extra_iterator,
     passes.racy_pass,
     unshuffled.no_shuffle,
+    reader_settings.assumed_reader,
     reader_settings.cycle_none,
     reader_settings.repeat_assertion,
     reader_settings.repeat_autocache,

@@ -191,3 +191,41 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
                 specs=(read.spec,),
                 settings=("cycle",),
             )
+
+
+@rule(
+    "SC018",
+    "assumed-reader",
+    "warning",
+    "files without metadata, read as TFDS reads its own",
+    story=Story(
+        happens="No metadata says that TFDS reads these files, and nobody stated the cycle and the "
+        "block that they are read with. Answers assume TFDS's defaults, 16 and 16. "
+        "tf.data.TFRecordDataset(files) reads one file after the other, and tf.data's interleave "
+        "takes one example at a time: their orders differ, and how well they are shuffled, too.",
+        source="TFDS core/reader.py; tensorflow/python/data/ops/interleave_op.py.",
+        fix=phrase(
+            "Say how they are read: {cycle=1} for plain TFRecordDataset(files), {cycle=C} and "
+            "{block=B} for interleave. `shardctl inspect FILE:FUNCTION -f yaml` writes what your "
+            "script does."
+        ),
+        example="shardctl lint --shuffle-seed 1 -d 'clicks-*'",
+    ),
+)
+def assumed_reader(context: LintContext) -> Iterator[Violation]:
+    """Find files without metadata whose reading nobody stated."""
+    for read in (*context.trained, *context.evaluated):
+        unstated = context.settings.unstated_reading(
+            is_counted=context.dataset.is_counted, num_files=read.num_files
+        )
+        if unstated is not None:
+            yield Violation(
+                why=f"{read.spec}: no metadata says how these files are read; TFDS's default "
+                f"{unstated} is assumed",
+                fix=phrase(
+                    "{cycle=1} for plain TFRecordDataset(files), {cycle=C} and {block=B} for "
+                    "interleave"
+                ),
+                specs=(read.spec,),
+                settings=("cycle", "block"),
+            )

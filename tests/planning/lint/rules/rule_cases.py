@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
 from shardctl.planning.lint.context import Usage
@@ -29,6 +29,7 @@ def dataset(
     num_bytes: int | None = 10 * GIB,
     file_format: str = "tfrecord",
     ordered: bool = False,
+    origin: str = "metadata",
 ) -> Dataset:
     """A dataset of 64 shards of 100 examples, unless said otherwise."""
     return Dataset(
@@ -39,6 +40,7 @@ def dataset(
         ),
         file_format=file_format,
         ordered=ordered,
+        origin=origin,
     )
 
 
@@ -107,6 +109,7 @@ ENDLESS: dict[str, Any] = {"repeat_files": True, "shuffle_seed": 1}
 SOURCE: dict[str, Any] = {"usage": {"as_data_source": True}}
 PARQUET: dict[str, Any] = {**SOURCE, "layout": {"file_format": "parquet"}}
 SMALL: dict[str, Any] = {"layout": {"num_bytes": 100 * MIB}}
+COUNTED: dict[str, Any] = {"layout": {"origin": COUNTED_FILES}}
 ONE_FILE: dict[str, Any] = {"layout": {"train": (100,)}}
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from shardctl.planning.lint.rules import reader_settings
 from tests.planning.lint.rules.rule_cases import (
+    COUNTED,
     ENDLESS,
     HOSTS,
     ONE_FILE,
@@ -17,6 +18,10 @@ from tests.planning.lint.rules.rule_cases import (
 )
 
 CASES: tuple[Row, ...] = (
+    ("SC018", case(**COUNTED), case()),
+    ("SC018", case(cycle=2, **COUNTED), case(cycle=1, **COUNTED)),
+    ("SC018", case(cycle=2, **COUNTED), case(cycle=2, block=1, **COUNTED)),
+    ("SC018", case("train[:101]", **COUNTED), case("train[:100]", **COUNTED)),
     ("SC021", case(cycle="auto", cpus=8), case(cycle=3)),
     ("SC022", case(**ENDLESS), case(**ENDLESS, usage={"assert_cardinality": False})),
     ("SC022", case(**ENDLESS), case(**ENDLESS, host_by="files", **HOSTS)),
