@@ -1,7 +1,6 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl diff`: where and why two orders, or two plans, differ."""
 
-from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -136,7 +135,7 @@ def _refuse_options(
         raise UsageError(
             "--update writes the current order to A; leave out B, or check both with --each"
         )
-    if reading.given() or any(value not in (None, False) for value in (*astuple(source), spec)):
+    if reading.given() or source.is_given or spec is not None:
         raise UsageError(
             "options of datasets and settings are about the current order; leave them out, or B, "
             "or check both with --each"

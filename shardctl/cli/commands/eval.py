@@ -81,14 +81,15 @@ def eval(
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
     project = project_here(source, reading)
+    settings = reading.settings(project)
     evaluation = evaluate(
-        chosen_dataset(source, project),
+        chosen_dataset(source, project, settings=settings),
         spec,
         batch=batch,
         hosts=num_hosts or 1,
         devices=num_devices or 1,
         remainder=remainder,
-        settings=reading.settings(project),
+        settings=settings,
     )
     warn(evaluation.warnings)
     FORMATS.write(out, evaluation, every_row=every_row, picture=picture)

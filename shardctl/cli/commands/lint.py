@@ -103,10 +103,11 @@ def lint(
     if specs or using.evaluated:
         arguments["specs"] = tuple(specs or ())
         arguments["eval"] = tuple(using.evaluated or ())
+    settings = reading.settings(project, _machine(reading, project))
     found = lint_pipeline(
-        chosen_dataset(source, project),
+        chosen_dataset(source, project, settings=settings),
         arguments.get("specs"),
-        reading.settings(project, _machine(reading, project)),
+        settings,
         evaluated=arguments.get("eval", ()),
         usage=usage_of(arguments),
         select=arguments.get("select", ()),

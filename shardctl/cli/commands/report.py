@@ -102,7 +102,7 @@ def report(
 
     Examples:
       # How does this pipeline read? Open report.html in a browser
-      shardctl report --shuffle-files --buffer 10000 --hosts 64 --batch 256 -o report.html
+      shardctl report --shuffle-files --buffer 10000 --hosts 64 -d mnist -o report.html
       # The same figures for programs
       shardctl report --shuffle-files --buffer 10000 -d mnist -f json
       # Where do two pipelines part, and which is shuffled better?

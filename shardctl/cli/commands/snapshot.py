@@ -34,7 +34,7 @@ def snapshot(
       # Fix the order that a training reads
       shardctl snapshot train --shuffle-seed 42 -d mnist -o order.yaml
       # As shardctl.yaml, the environment or the folder choose the dataset
-      shardctl snapshot -o order.yaml
+      shardctl snapshot -d mnist -o order.yaml
     """
     from shardctl.planning.snapshot import snapshot as take_snapshot
 

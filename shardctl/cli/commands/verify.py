@@ -208,7 +208,8 @@ def _order(
     from shardctl.tfds.imports import quiet_tensorflow
 
     project = project_here(source, reading)
-    dataset, settings = chosen_dataset(source, project), reading.settings(project)
+    settings = reading.settings(project)
+    dataset = chosen_dataset(source, project, settings=settings)
     if settings.loader != "tfds":
         from shardctl.files.silence import silent_libraries
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from shardctl.cli.options.dataset import dataset_and_refs
@@ -34,7 +33,7 @@ def compared_sides(
 
     refuse_one_file(*files)
     given = [opened_report(path, path) for path in files]
-    is_told = any(value not in (None, False) for value in (*astuple(source), spec))
+    is_told = source.is_given or spec is not None
     if not any(one.project for one in given) and (is_told or reading.given()):
         raise UsageError(
             f"{quoted(files[0], 200)} and {quoted(files[1], 200)} are snapshots, which are as they "

@@ -58,6 +58,9 @@ def chosen_dataset(
 
     Where they choose none it is `fallback`, or else a built-in one, which is said unless all
     readers in the stages of `settings` have datasets of their own.
+
+    Raises:
+        UsageError: none is chosen, and the answer is kept or checked.
     """
     is_read = settings is None or settings.stages is None or reads_default(settings.stages)
     return dataset_and_refs(options, project, fallback=fallback, is_read=is_read).dataset
@@ -97,6 +100,11 @@ def dataset_and_refs(
         fallback=fallback,
         counting=Counting(cache=not options.no_cache),
     )
+    if chosen.note is not None and is_read and options.must_be_named:
+        raise UsageError(
+            "no dataset is named, and this answer is kept or checked: name one with --dataset REF, "
+            "in SHARDCTL_DATASET, or as dataset: in shardctl.yaml"
+        )
     if chosen.note is not None and is_read:
         say(chosen.note)
     warn(chosen.dataset.notes)

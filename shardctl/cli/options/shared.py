@@ -10,7 +10,7 @@ options are; what says nothing is the command's own.
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
@@ -138,6 +138,13 @@ class DatasetOptions:
             help="Count record files without metadata anew, and keep no counts for next time.",
         ),
     ] = False
+    # No option: whether the built-in dataset is no answer, see `_keeps`.
+    must_be_named: bool = field(default=False, compare=False)
+
+    @property
+    def is_given(self) -> bool:
+        """Whether any of the options is given."""
+        return any((self.dataset, self.data_dir, self.no_cache))
 
     def taken(self, project: "Project") -> Iterator[str]:
         """Yield what is left to a project, in words; see `project_here`."""
@@ -184,18 +191,30 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
     annotations = get_type_hints(group, include_extras=True)
     if group is OutputOptions:
         annotations["format"] = formats.option
-    for field in fields(group):
-        for option in annotations[field.name].__metadata__:
+    options = [one for one in fields(group) if hasattr(annotations[one.name], "__metadata__")]
+    for one in options:
+        for option in annotations[one.name].__metadata__:
             option.rich_help_panel = option.rich_help_panel or getattr(group, "panel", None)
     return [
         inspect.Parameter(
-            field.name,
+            one.name,
             inspect.Parameter.KEYWORD_ONLY,
-            default=field.default,
-            annotation=annotations[field.name],
+            default=one.default,
+            annotation=annotations[one.name],
         )
-        for field in fields(group)
+        for one in options
     ]
+
+
+_ALWAYS_KEEP = ("snapshot", "diff", "lint", "verify", "eval")
+_NEVER_KEEP = ("init", "config")  # what they write or show is which dataset is chosen
+
+
+def _keeps(command: str, values: Mapping[str, Any]) -> bool:
+    """Return whether an answer is kept or decides something, and not only looked at."""
+    to_file = values.get("output") not in (None, "-")
+    checks = bool(values.get("check")) or values.get("min_score") is not None
+    return command in _ALWAYS_KEEP or (command not in _NEVER_KEEP and (to_file or checks))
 
 
 def _read_stdin_once(values: Mapping[str, Any]) -> None:
@@ -237,8 +256,11 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
     def run(**values: Any) -> None:
         values.pop("color", None)  # heeded since the command began, see `cli.color`
         _read_stdin_once(values)
+        keeps = _keeps(command.__name__, values)
         for name, (group, names) in groups.items():
             values[name] = group(**{member: values.pop(member) for member in names})
+            if group is DatasetOptions:
+                values[name] = replace(values[name], must_be_named=keeps)
             if group is OutputOptions:
                 chosen = formats.chosen(values[name], picture=values.get("picture"))
                 values[name] = replace(values[name], format=chosen)

@@ -82,14 +82,11 @@ class Elements(ABC):
         """Return how many examples are handed out before an element."""
         if element == self.num_elements:
             return self.num_examples or 0
-        low, high = 0, self.num_examples or 1 << 40
-        while low < high:  # the first example of the element
-            middle = (low + high) // 2
-            if self.place_of(middle)[0] < element:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return self._position_of(element)
+
+    @abstractmethod
+    def _position_of(self, element: int) -> int:
+        """Return the position of the first example of an element that there is."""
 
     def check_steps(self, steps: int) -> None:
         """Refuse a number of elements that there are not.
@@ -132,6 +129,9 @@ class ChainElements(Elements):
         """Return how many examples an element holds."""
         return min(self._size, self._order.num_examples - element * self._size)
 
+    def _position_of(self, element: int) -> int:
+        return element * self._size
+
     def place_of(self, consumed: int) -> tuple[int, int]:
         """Return (element, which of its examples) of an example that there is."""
         return divmod(consumed, self._size)
@@ -161,6 +161,9 @@ class StagedElements(Elements):
     def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
         """Return (leaf, code) of each example of elements [start, stop), and their widths."""
         return self._order.examples_in_steps(start, stop)
+
+    def _position_of(self, element: int) -> int:
+        return self._order.positions_in_step(element).start
 
     def place_of(self, consumed: int) -> tuple[int, int]:
         """Return (element, which of its examples) of an example that there is."""
@@ -207,6 +210,9 @@ class IndexElements(Elements):
         elements = np.arange(start, stop)
         codes = self._root.examples(elements)
         return np.zeros_like(codes), codes, self._root.widths(elements)
+
+    def _position_of(self, element: int) -> int:
+        return int(self._root.before(np.array([element]))[0])
 
     def place_of(self, consumed: int) -> tuple[int, int]:
         """Return (element, which of its examples) of an example that there is."""

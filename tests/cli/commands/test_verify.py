@@ -225,21 +225,22 @@ def test_a_tensorflow_that_nobody_has_compared_is_warned_of_once(
 @pytest.mark.parametrize(  # while TensorFlow loads, and while it reads
     "delay", [0, pytest.param(3, marks=pytest.mark.slow)]
 )
-def test_an_interrupt_ends_it(delay: float) -> None:
+def test_an_interrupt_ends_it(delay: float, tmp_path: Path) -> None:
+    (tmp_path / "shardctl.yaml").write_text("dataset: imagenet2012\n")
+    (tmp_path / "below").mkdir()
     with start(
         [*(sys.executable, "-m", "shardctl", "verify"), *["--epochs", "99", "--take", "-1"]],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         bufsize=0,  # nothing of stderr is read ahead of its first line
+        cwd=tmp_path / "below",
     ) as process:
         note = first_line(process)
         time.sleep(delay)
         process.send_signal(signal.SIGINT)
         out, error = process.communicate(timeout=300)
     assert (process.returncode, out, error) == (130, b"", b"")
-    assert note.decode().strip() == (
-        "no dataset chosen: using the built-in imagenet2012 layout; choose one with --dataset"
-    )
+    assert note.decode().strip() == "settings of ../shardctl.yaml: dataset imagenet2012"
 
 
 @pytest.mark.tensorflow

@@ -215,3 +215,47 @@ def test_the_environment_goes_before_a_file_above(
     monkeypatch.chdir("inner")
     monkeypatch.setenv("SHARDCTL_DATASET", "mnist")
     assert shardctl("plan", "train").stderr == ""
+
+
+KEPT = (
+    "error: no dataset is named, and this answer is kept or checked: name one with --dataset REF, "
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("snapshot", "diff order.yaml", "lint", "verify", "verify --files", "eval --batch 8"),
+        *("plan train[:1%] -o plan.json", "layout -o layout.yaml", "simulate -o ids.csv"),
+        *("resume --consumed 5 -o plan.yaml", "report -o report.html", "quality --min-score 0.1"),
+        "hosts --hosts 2 --check",
+    ],
+)
+def test_what_is_kept_or_checked_is_of_a_dataset_that_is_named(
+    command: str, shardctl: Shardctl
+) -> None:
+    pinned = shardctl("snapshot", "-d", "mnist", "-f", "yaml").stdout
+    Path("order.yaml").write_text(pinned.replace("refs: [mnist]\n", ""))
+    ran = shardctl(*command.split())
+    if command.startswith("diff"):  # the snapshot names its own
+        assert ran.exit_code == 0, ran.stderr
+        return
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert ran.stderr.startswith(KEPT)
+    assert "SHARDCTL_DATASET" in ran.stderr
+    assert "shardctl.yaml" in ran.stderr
+    named = shardctl(*command.split(), "-d", "nothere")
+    assert KEPT not in named.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("layout", "plan train[:1%]", "simulate --take 1", "locate --position 3"),
+        *("hosts --hosts 2", "resume --consumed 5", "plan train[:1%] -o -"),
+    ],
+)
+def test_what_is_looked_at_may_be_of_the_built_in_dataset(command: str, shardctl: Shardctl) -> None:
+    ran = shardctl(*command.split())
+    assert ran.exit_code == 0
+    assert ran.stderr.startswith("no dataset chosen: using the built-in imagenet2012 layout")

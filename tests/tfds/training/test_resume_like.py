@@ -149,6 +149,20 @@ def test_the_rest_is_what_the_uninterrupted_pipeline_hands_out(world: Any, name:
     add_cases()
 
 
+@pytest.mark.parametrize("given", [{"steps": 7}, {"consumed": 112}])
+def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given: Any) -> None:
+    """`enumerate` counts what passes, so that the pipeline is read again from its start."""
+    import tensorflow as tf
+
+    def make() -> Any:
+        numbers = tf.data.Dataset.range(200).shuffle(50, seed=1).repeat().enumerate()
+        return numbers.map(lambda index, number: (index, number)).batch(16)
+
+    with pytest.warns(UserWarning, match="read again from its start, 112 examples"):
+        rest = shardctl.tfds.resume_like(make(), **given)
+    assert elements(rest.take(20)) == elements(make().take(27))[7:]
+
+
 @pytest.mark.slow
 def test_later_passes_and_epochs_of_fit(world: Any) -> None:
     make = own_pipelines(world)["chain"]
