@@ -38,6 +38,8 @@ _ENDINGS = {
     ".html": ("html",),
     ".htm": ("html",),
     ".py": ("python",),
+    ".md": ("markdown",),
+    ".1": ("man",),
 }
 
 # What is of no use on a terminal, in words.
@@ -151,6 +153,12 @@ class Formats:
             raise UsageError(f"no format {quoted(out.format)} here; choose from {names}")
         ending = Path(out.output or "").suffix
         promised = _ENDINGS.get(ending.lower())
+        if promised is None and ending and out.format is None:
+            known = [end for end, names in _ENDINGS.items() if names[0] in self.renderers]
+            raise UsageError(
+                f"--output {quoted(out.output)}: no format has the ending {quoted(ending)}; choose "
+                f"from {choices(known)}, or say what to write with --format"
+            )
         if promised is None:
             return out.format or self.names[0]
         chosen = out.format or promised[0]

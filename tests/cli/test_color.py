@@ -118,8 +118,8 @@ def test_a_pipe_is_coloured_where_that_is_asked_for_and_a_file_never(shardctl: S
     Path("toy.yaml").write_text(LAYOUT)
     for words in (["--color", "always", "plan"], ["plan", "--color=always"]):
         assert shardctl(*words, "train", "-d", "toy.yaml").stdout.startswith(BOLD_TITLE)
-    ran = shardctl("plan", "train", "-d", "toy.yaml", "--color", "always", "-o", "plan.txt")
-    assert (ran.exit_code, "\x1b" in Path("plan.txt").read_text()) == (0, False)
+    ran = shardctl("plan", "train", "-d", "toy.yaml", "--color", "always", "-o", "plan")
+    assert (ran.exit_code, "\x1b" in Path("plan").read_text()) == (0, False)
     assert "\x1b" not in shardctl("plan", "train", "-d", "toy.yaml").stdout
     assert not color.is_colored(StringIO())  # a choice ends with its command
 

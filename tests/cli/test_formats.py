@@ -59,7 +59,6 @@ def test_a_format_that_a_command_lacks_is_refused_with_the_choices() -> None:
         ("a.YML", None, "yaml"),
         ("a.yaml", None, "yaml"),
         ("a.csv", None, "csv"),
-        ("a.txt", None, "table"),
         ("json", None, "table"),
         (None, None, "table"),
         ("a.npy", None, "npy"),
@@ -132,6 +131,14 @@ def test_pictures_are_refused_in_a_format_without_them(out: OutputOptions) -> No
     assert some.chosen(out) == "json"
     assert some.chosen(OutputOptions(), picture=True) == "table"
     assert some.chosen(OutputOptions(format="svg"), picture=True) == "svg"  # is pictures already
+
+
+@pytest.mark.parametrize("output", ["a.txt", "a.pdf", "b/a.JSN", "a.v1"])
+def test_an_ending_that_no_format_has_is_refused(output: str) -> None:
+    with pytest.raises(UsageError, match=r"no format has the ending .*\.json, \.csv, or say"):
+        formats("table", "json", "csv").chosen(OutputOptions(output=output))
+    asked = OutputOptions(output=output, format="csv")
+    assert formats("table", "json", "csv").chosen(asked) == "csv"
 
 
 def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:

@@ -64,3 +64,5 @@ def list(
     listed = datasets_in(data_dirs(data_dir, os.environ, project), words or ())
     FORMATS.write(out, listed, every_layout=every_row)
     warn(first_few(listed.problems))
+    if words and not listed.datasets:
+        raise typer.Exit(1)

@@ -12,7 +12,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.text import counted, in_short
+from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.config import SettingInForce
 from shardctl.planning.eval.eval import EVAL_SPLITS, evaluate
@@ -158,6 +158,10 @@ def report_of(question: ReportQuestion) -> Report:
     """
     dataset, spec, settings = question.dataset, question.spec, question.settings
     resolved = _resolved(question)
+    if settings.stages is None and not resolved.num_examples:
+        raise UsageError(
+            f"{quoted(resolved.spec)} has no examples, so there is nothing to report; choose another"
+        )
     for evaluated in question.evaluated:
         resolved_spec(dataset, evaluated)
     reading = shown(lambda: question.reading)

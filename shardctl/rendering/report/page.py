@@ -70,7 +70,9 @@ def _pipeline(report: Report) -> str:
     order = report.order
     if isinstance(order, NotShown):
         return ""
-    count = counted(order.num_examples, "example")
+    count = counted(order.epoch_size, "example")
+    if order.num_examples != order.epoch_size:
+        count += f" an epoch, {order.num_examples:,} in all"
     assumed = (f" Assumed: {sentence(text)}" for text in order.assumptions)
     return f"{count}: {sentence(settings_words(pipeline_record(order)))}{''.join(assumed)}"
 

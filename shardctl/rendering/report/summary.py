@@ -60,17 +60,24 @@ class Answer(NamedTuple):
 
 def summary_section(report: Report) -> Section:
     """Return the answers; a question whose answer is not known says why."""
+    unstated = "" if report.question.hosts_said else f" (if {report.num_hosts} hosts shared it)"
     answers = (
         Answer(
             "Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)
         ),
         Answer(
-            "Do the hosts keep step?", "hosts", "What each reads", _told(report.hosts, _in_step)
+            f"Do the hosts keep step?{unstated}",
+            "hosts",
+            "What each reads",
+            _told(report.hosts, _in_step),
         ),
         Answer(
-            "Does the evaluation end?", "evaluation", "Its steps", _told(report.evaluation, _ends)
+            f"Does the evaluation end?{unstated}",
+            "evaluation",
+            "Its steps",
+            _told(report.evaluation, _ends),
         ),
-        Answer("What goes wrong?", "findings", "Why, and what helps", _told(report.lint, _wrong)),
+        Answer("What goes wrong?", "findings", "Why, and what helps", _faults(report)),
     )
     body = cards(answers)
     if report.notes:
@@ -168,6 +175,15 @@ def _ends(evaluation: Evaluation) -> Told:
 
 def _every(num_hosts: int) -> str:
     return "the one host" if num_hosts == 1 else f"each of {num_hosts:,} hosts"
+
+
+def _faults(report: Report) -> Told:
+    """Return what lint finds; a pipeline without an order is never one without faults."""
+    if not isinstance(report.order, NotShown):
+        return _told(report.lint, _wrong)
+    if isinstance(report.lint, NotShown) or report.lint.findings:
+        return _told(report.lint, _wrong)
+    return Told("Refused", "bad", paragraph(sentence(report.order.reason)))
 
 
 def _wrong(lint: Lint) -> Told:

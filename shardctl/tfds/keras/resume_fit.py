@@ -137,7 +137,14 @@ class _FitCallback:
             )
 
     def on_train_end(self, logs: Any = None) -> None:
-        """Leave the model as it was."""
+        """Save what was trained since the last save, and leave the model as it was.
+
+        A backup that is made every so many batches, and is kept, would else have the last ones
+        trained again by the next run.
+        """
+        for backup in backups_among(callbacks_of_fit()):
+            if self._has_begun and backup.save_freq != "epoch" and not backup.delete_checkpoint:
+                backup._save_model()
         self._in_weights.take_out_of(self.model)
         self.model._initial_epoch = self._iterator = None
         if isinstance(self.model.train_function, _Counted):

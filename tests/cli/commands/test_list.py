@@ -165,7 +165,7 @@ def test_json_yaml_and_csv_say_the_same(shardctl: Shardctl, data: Path) -> None:
     ]
 
 
-def test_words_choose_in_every_format_and_nothing_is_no_error(
+def test_words_choose_in_every_format_and_finding_nothing_exits_with_1(
     shardctl: Shardctl, data: Path
 ) -> None:
     rows = shardctl("list", "TOY", "1.10", "--data-dir", data).stdout.splitlines()
@@ -173,10 +173,10 @@ def test_words_choose_in_every_format_and_nothing_is_no_error(
     ran = shardctl("list", "toy", "--data-dir", data, "-f", "json")
     assert [found["version"] for found in json.loads(ran.stdout)["datasets"]] == ["1.0.0", "1.10.0"]
     ran = shardctl("list", "blocs", "--data-dir", data)
-    assert (ran.exit_code, ran.stderr) == (0, "")
+    assert (ran.exit_code, ran.stderr) == (1, "")
     assert ran.stdout.endswith("has 'blocs' in its name or format; near: blocks\n")
     ran = shardctl("list", "blocs", "--data-dir", data, "-f", "json")
-    assert (ran.exit_code, json.loads(ran.stdout)["datasets"]) == (0, [])
+    assert (ran.exit_code, json.loads(ran.stdout)["datasets"]) == (1, [])
 
 
 def test_metadata_that_is_broken_is_named_and_the_rest_listed(

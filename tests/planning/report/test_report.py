@@ -16,6 +16,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.stages import Range, Read
+from shardctl.errors import UsageError
 from shardctl.files.documents import to_json
 from shardctl.planning.report.report import Report, report
 from shardctl.planning.report.shown import NotShown
@@ -157,15 +158,6 @@ def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
 
 
 NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
-    (
-        "train[0:0]",
-        {},
-        {
-            "quality": "needs 2 examples at least",
-            "strips": "nothing is read",
-            "shard_map": "nothing is read",
-        },
-    ),
     ("train[:1]", {}, {"quality": "needs 2 examples at least, and train[:1] has 1"}),
     (
         None,
@@ -345,3 +337,8 @@ def test_hosts_that_nobody_asked_for_warn_of_nothing(tmp_path: Path) -> None:
     assert [warning.partition(",")[0] for warning in asked.warnings] == [
         "TFDS refuses to read a split without examples"
     ]
+
+
+def test_a_spec_without_examples_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"'train\[:0\]' has no examples, so there is nothing to"):
+        report("mnist", "train[:0]")

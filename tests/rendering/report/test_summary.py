@@ -40,7 +40,7 @@ def test_a_hang_is_told_with_its_step() -> None:
 
 def test_an_evaluation_that_ends() -> None:
     # 10,000 examples on 8 hosts are 1,250 each, in batches of 256: 5 steps.
-    assert "Does the evaluation end? Yes 5 steps on each of 8 hosts." in said(mnist())
+    assert "Does the evaluation end? (if 8 hosts shared it) Yes 5 steps on each of 8 hosts." in said(mnist())
 
 
 def test_examples_that_are_lost_are_counted() -> None:
@@ -67,8 +67,8 @@ def test_what_nobody_said_is_counted() -> None:
 def test_what_is_not_known_says_why() -> None:
     text = said(lacking())
     assert "Is it shuffled? Not known the quality of an order needs 2 examples" in text
-    assert "Does the evaluation end? Not known" in text
-    assert "Do the hosts keep step? Refused" in text
+    assert "Does the evaluation end? (if 8 hosts shared it) Not known" in text
+    assert "Do the hosts keep step? (if 8 hosts shared it) Refused" in text
 
 
 def test_an_evaluation_that_tfds_refuses_does_not_begin() -> None:

@@ -34,6 +34,9 @@ class Given(Elements):
         codes = np.arange(bounds[start], bounds[stop])
         return np.zeros_like(codes), codes, np.diff(bounds)[start:stop]
 
+    def _position_of(self, element: int) -> int:
+        return sum(self.sizes[:element])
+
     def place_of(self, consumed: int) -> tuple[int, int]:
         raise NotImplementedError
 
