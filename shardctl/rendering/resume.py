@@ -239,6 +239,12 @@ def _promise(plan: ResumePlan) -> str:
     if held and plan.num_pending_instructions:
         runs = counted(plan.num_pending_instructions, "instruction")
         first = f" The first {runs} read the {_examples(held)} that the buffer held."
+    if plan.settings.repeat_files:
+        return (
+            "not exactly once: a stream without end has no rest that could be read whole. Nothing "
+            "that was handed out comes again but by the repeat, but which of the examples in the "
+            f"buffer and behind it are the next {plan.remaining:,} is another choice.{first}"
+        )
     return f"exactly once: every example that is left, in another order.{first}"
 
 

@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 from shardctl.core.tensorflow_lines import install_command, is_newer_than_known
 from shardctl.core.text import printable
@@ -88,13 +88,31 @@ def _imported(module: str, title: str) -> Any:
 
 
 def _without_stdout() -> AbstractContextManager[object]:
-    """Keep to itself what is printed, which would get among a command's answer.
+    """Drop what the import prints, which would get among a command's answer.
 
-    TensorFlow prints the error of an import that an interrupt has ended in C code.
+    TensorFlow prints the error of an import that an interrupt has ended in C code. What other
+    threads print meanwhile is theirs, and is shown.
     """
     if threading.current_thread() is threading.main_thread():  # elsewhere none comes
-        return contextlib.redirect_stdout(io.StringIO())
+        return contextlib.redirect_stdout(_OtherThreadsAlone(sys.stdout))
     return contextlib.nullcontext()
+
+
+class _OtherThreadsAlone(io.StringIO):
+    """A stream that drops what this thread writes, and passes on what others do."""
+
+    def __init__(self, shown: TextIO | None) -> None:
+        super().__init__()
+        self._shown, self._own = shown, threading.get_ident()
+
+    def write(self, text: str) -> int:
+        if self._shown is None or threading.get_ident() == self._own:
+            return len(text)
+        return self._shown.write(text)
+
+    def flush(self) -> None:
+        if self._shown is not None:
+            self._shown.flush()
 
 
 def _cure() -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 import types
 import warnings
 from collections.abc import Callable
@@ -237,3 +238,19 @@ def test_a_closed_standard_error_is_no_error() -> None:
     )
     command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program]
     assert subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout == b"still here\n"
+
+
+def test_what_other_threads_print_while_tensorflow_loads_is_shown(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def loading(module: str) -> types.ModuleType:
+        print("of the import")
+        other = threading.Thread(target=print, args=("of another thread",))
+        other.start()
+        other.join()
+        return types.ModuleType(module)
+
+    monkeypatch.setattr("importlib.import_module", loading)
+    imports._imported("tensorflow", "TensorFlow")
+    print("afterwards")
+    assert capsys.readouterr().out == "of another thread\nafterwards\n"

@@ -160,7 +160,7 @@ def report_of(question: ReportQuestion) -> Report:
     resolved = _resolved(question)
     if settings.stages is None and not resolved.num_examples:
         raise UsageError(
-            f"{quoted(resolved.spec)} has no examples, so there is nothing to report; choose another"
+            f"{quoted(resolved.spec)} has no examples: there is nothing to report; choose another"
         )
     for evaluated in question.evaluated:
         resolved_spec(dataset, evaluated)

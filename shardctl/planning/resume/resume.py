@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, get_args
 
@@ -178,9 +179,24 @@ def resume_order(
             num_own=len(held),
             num_shared=len(rest) - len(held),
         ),
-        warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
+        warnings=(
+            *planned.warnings,
+            *_within_a_batch(order, consumed),
+            *_of_endless(settings, plan_mode, point.remaining),
+        ),
         assumptions=order.assumptions,
     )
+
+
+def _of_endless(settings: ReadSettings, mode: Mode, remaining: int) -> Iterator[str]:
+    """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
+    if settings.repeat_files and mode == "exactly-once" and remaining:
+        yield phrase(
+            "{repeat_files=True} and {buffer}: a stream without end has no rest that is read "
+            "exactly once; the next {} examples are others than without the interruption, chosen "
+            "from the buffer and what follows; {mode=exact-order} continues with the same ones",
+            remaining,
+        )
 
 
 _END = 2**63 - 1
@@ -269,6 +285,10 @@ def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
         return ""
     if not SETTING_BY_FIELD["pass_index"].is_read_by(order.settings.loader):
         return ""
+    if order.settings.epochs > 1:
+        return phrase(
+            " in the {epochs=} that are stated; a longer job has more", epochs=order.settings.epochs
+        )
     passes, rest = divmod(count, total)
     pass_index = order.settings.pass_index + passes
     return phrase(

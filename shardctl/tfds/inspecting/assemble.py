@@ -176,9 +176,11 @@ class _Parts:
             source=self.part(pipeline.source), stages=tuple(map(self.part, pipeline.stages))
         )
 
-    def _seed(self, pair: Any) -> int | KernelPair:
-        # A seed of None would take one from the global seed of other stages.
-        return NO_SEED if pair is None else stated_seed(pair, self.global_seed) or 0
+    def _seed(self, pair: Any) -> int | KernelPair | None:
+        if pair is not None:
+            return stated_seed(pair, self.global_seed) or 0
+        # Beside a global seed of other stages, a seed of None would take one from that.
+        return None if self.global_seed is None else NO_SEED
 
 
 def _all_parts(found: FoundPipeline) -> Iterator[Part]:

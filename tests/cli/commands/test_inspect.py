@@ -39,6 +39,9 @@ def both():
 def files():
     return tf.data.TFRecordDataset([{record!r}]).shuffle(3, seed=1)
 
+def unseeded():
+    return make(seed=7).batch(2).shuffle(9)
+
 def fails():
     return make("trian")
 """
@@ -124,6 +127,18 @@ def test_an_open_order_is_found(shardctl: Shardctl, script: str) -> None:
     ]
     rows = shardctl("inspect", f"{script}:open_one", "-f", "csv").stdout.splitlines()
     assert rows[0].startswith("name,stage,level,call,operation")
+
+
+def test_a_shuffle_without_a_seed_is_written_as_commands_read_it(
+    shardctl: Shardctl, script: str
+) -> None:
+    assert shardctl("inspect", f"{script}:unseeded", "-o", "shardctl.yaml").exit_code == 1
+    assert "0, 0" not in Path("shardctl.yaml").read_text()
+    assert shardctl("config").exit_code == 0
+    assert shardctl("lint").exit_code == 1
+    ran = shardctl("simulate")
+    assert ran.exit_code == 2
+    assert "shuffle(9) leaves the order open: it has no seed" in ran.stderr
 
 
 def test_several_datasets(shardctl: Shardctl, script: str) -> None:

@@ -340,5 +340,5 @@ def test_hosts_that_nobody_asked_for_warn_of_nothing(tmp_path: Path) -> None:
 
 
 def test_a_spec_without_examples_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"'train\[:0\]' has no examples, so there is nothing to"):
+    with pytest.raises(UsageError, match=r"'train\[:0\]' has no examples: there is nothing to"):
         report("mnist", "train[:0]")

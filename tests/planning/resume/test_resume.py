@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.resume.after_read import ShardCall
 from shardctl.core.resume.resume_plan import ResumePlan
@@ -310,3 +310,28 @@ def test_plans_continue_as_the_uninterrupted_pipeline_does() -> None:
 @pytest.mark.fuzz
 def test_plans_fuzzed() -> None:
     check_cases(cases(), check, FUZZ * 5, fuzz=True)
+
+
+def test_steps_past_the_epochs_that_are_stated_lead_to_no_further_pass() -> None:
+    settings = ReadSettings(batch=128, epochs=3)
+    with pytest.raises(UsageError) as refused:
+        resume("cifar10", "train", settings, steps=12_345)
+    # 3 epochs of 50,000 examples are 1,171.9 batches of 128.
+    assert str(refused.value) == (
+        "steps=12345: the order has 1172 batches of 128 in the epochs=3 that are stated; a longer "
+        "job has more"
+    )
+
+
+def test_repeated_files_behind_a_buffer_are_not_said_to_go_on_exactly_once() -> None:
+    layout = Dataset(name="l", splits=(Split(name="train", shard_lengths=(6, 5, 5)),))
+    settings = ReadSettings(
+        cycle=1, block=5, shuffle_seed=3, repeat_files=True, buffer=100, buffer_seed=1
+    )
+    plan = resume(layout, "train", settings, consumed=12)
+    assert sum("no rest that is read exactly once" in text for text in plan.warnings) == 1
+    # After 12 elements 12 - 1 + 100 are read: the buffer alone holds more than the 4 that are left.
+    assert plan.pending is not None
+    assert len(plan.pending) == 12 - 1 + 100 - 12
+    exact = resume(layout, "train", settings, consumed=12, mode="exact-order")
+    assert not exact.warnings

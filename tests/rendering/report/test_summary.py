@@ -40,7 +40,10 @@ def test_a_hang_is_told_with_its_step() -> None:
 
 def test_an_evaluation_that_ends() -> None:
     # 10,000 examples on 8 hosts are 1,250 each, in batches of 256: 5 steps.
-    assert "Does the evaluation end? (if 8 hosts shared it) Yes 5 steps on each of 8 hosts." in said(mnist())
+    assert (
+        "Does the evaluation end? (if 8 hosts shared it) Yes 5 steps on each of 8 hosts."
+        in said(mnist())
+    )
 
 
 def test_examples_that_are_lost_are_counted() -> None:
