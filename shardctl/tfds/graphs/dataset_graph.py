@@ -48,6 +48,11 @@ _ORDER = (
 )
 
 
+_COUNTS_ON = 1 << 61  # a range beyond this has no end, as that of `enumerate`
+# Whose elements are known by their index.
+_SOURCES = ("TensorSliceDataset", "TensorDataset", "ListDataset")
+
+
 class NotRebuildable(Exception):  # noqa: N818  # a reason that callers put into words of theirs
     """Why the elements of a dataset cannot be made again, of other examples; a clause."""
 
@@ -57,7 +62,8 @@ class GraphNode:
     """A dataset in a graph, and the datasets that it reads.
 
     A tree: a dataset that two read is there twice. `leaf` numbers the leaves from the left, the
-    selector of a mixture left out; size is that of a batch.
+    selector of a mixture left out; size is that of a batch. Leaves that are zipped before anything
+    shuffles them have one `source`: their elements of one index come together.
     """
 
     node: Any
@@ -65,6 +71,7 @@ class GraphNode:
     inputs: tuple[GraphNode, ...] = ()
     leaf: int | None = None
     size: int = 1
+    source: int | None = None
 
     def walk(self) -> Iterator[GraphNode]:
         """Yield this node and those below, from the root down and from the left."""
@@ -100,12 +107,20 @@ class DatasetGraph:
         self.element_spec = dataset.element_spec
         self.definition = tf.compat.v1.GraphDef.FromString(text)
         self.nodes: dict[str, Any] = {node.name: node for node in self.definition.node}
-        self._num_leaves = 0
+        self._num_leaves = self._num_sources = 0
         root = next(node for node in self.definition.node if node.op == "_Retval").input[0]
         self.root = self._tree(_named(root))
 
+    @property
+    def num_sources(self) -> int:
+        """How many sources there are, whose elements are counted each by itself."""
+        return self._num_sources
+
     def _tree(self, name: str) -> GraphNode:
         node = self.nodes[name]
+        if self._is_indexed(name):
+            self._num_sources += 1
+            return self._of_source(name, self._num_sources - 1)
         datasets = [_named(text) for text in node.input]
         if node.op in _BATCHES:
             below = self._tree(datasets[0])
@@ -125,8 +140,60 @@ class DatasetGraph:
         if several is not None:
             inputs = tuple(self._tree(name) for name in datasets)
             return GraphNode(node=node, kind=several, inputs=inputs)
+        self._num_sources += 1
+        return self._leaf(node, self._num_sources - 1)
+
+    def _leaf(self, node: Any, source: int) -> GraphNode:
         self._num_leaves += 1
-        return GraphNode(node=node, kind="leaf", leaf=self._num_leaves - 1)
+        return GraphNode(node=node, kind="leaf", leaf=self._num_leaves - 1, source=source)
+
+    def _is_indexed(self, name: str) -> bool:
+        """Whether this zips what is made of sources alone, one of each element of index i.
+
+        At least one of them has an end of its own: of numbers that count on, or of one element that
+        repeats, elements are told apart by what they are zipped with.
+        """
+        if self.nodes[name].op != "ZipDataset":
+            return False
+        kinds = {self._indexed(below) for below in self._zipped(name)}
+        return "" not in kinds and "counted" in kinds
+
+    def _indexed(self, name: str) -> Literal["counted", "endless", ""]:
+        """Return what elements of index i are: of a source, of one without end, or neither."""
+        node = self.nodes[name]
+        if node.op in (*_KEPT, *_DROPPED):
+            return self._indexed(_named(node.input[0]))
+        if node.op == "RepeatDataset":
+            return "endless" if self._is_constant(_named(node.input[0])) else ""
+        if node.op == "RangeDataset":
+            stop = self.nodes[_named(node.input[1])]
+            counts_on = stop.op == "Const" and _number(stop) > _COUNTS_ON
+            return "endless" if counts_on else "counted"
+        if node.op in _SOURCES:
+            return "counted"
+        return "counted" if self._is_indexed(name) else ""
+
+    def _is_constant(self, name: str) -> bool:
+        node = self.nodes[name]
+        if node.op in _DROPPED:
+            return self._is_constant(_named(node.input[0]))
+        return bool(node.op == "TensorDataset")
+
+    def _zipped(self, name: str) -> list[str]:
+        node = self.nodes[name]
+        return [_named(text) for text in node.input[: node.attr["N"].i]]
+
+    def _of_source(self, name: str, source: int) -> GraphNode:
+        """Return the tree of what `_indexed` is about; what repeats one element is a leaf."""
+        node = self.nodes[name]
+        if node.op == "ZipDataset":
+            inputs = tuple(self._of_source(below, source) for below in self._zipped(name))
+            return GraphNode(node=node, kind="zipped", inputs=inputs, source=source)
+        for kind, names in (("kept", _KEPT), ("dropped", _DROPPED)):
+            if node.op in names:
+                below = self._of_source(_named(node.input[0]), source)
+                return GraphNode(node=node, kind=kind, inputs=(below,))  # type: ignore[arg-type]
+        return self._leaf(node, source)
 
     def buffer_sizes(self) -> Iterator[int]:
         """Yield the sizes of the shuffle buffers above the leaves."""
@@ -138,7 +205,7 @@ class DatasetGraph:
         size = self.nodes[_named(node.input[1])]
         if size.op != "Const":
             raise NotRebuildable(f"the size of {node.op} is not written in its graph")
-        return int(tensorflow().make_ndarray(size.attr["value"].tensor))
+        return _number(size)
 
     def ops_in_functions(self, node: Any) -> set[str]:
         """Return the names of all ops in the functions of a node, and in those that these call."""
@@ -173,6 +240,10 @@ class DatasetGraph:
                 seen.add(name)
                 yield self.nodes[name]
                 ahead += map(_named, self.nodes[name].input)
+
+
+def _number(constant: Any) -> int:
+    return int(tensorflow().make_ndarray(constant.attr["value"].tensor))
 
 
 def _named(text: str) -> str:

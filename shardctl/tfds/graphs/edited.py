@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -49,15 +49,19 @@ class EditedGraph:
     @cached_property
     def full_widths(self) -> Int64s:
         """How many examples an element has whose first is of leaf i, where its batches are full."""
-        leaves = self.graph.root.leaves
-        return np.array([self._width_for(self.graph.root, leaf) for leaf in leaves], np.int64)
+        of_source = {leaf.source: leaf for leaf in self.graph.root.leaves}
+        return np.array(
+            [self._width_for(self.graph.root, leaf) for leaf in of_source.values()], np.int64
+        )
 
     def choices(self, merged: GraphNode, leaves: Int64s) -> Int64s:
         """Return which input of a mixture each of its elements in a window comes from."""
         branches = {
-            leaf.leaf: index for index, branch in enumerate(merged.inputs) for leaf in branch.leaves
+            leaf.source: index
+            for index, branch in enumerate(merged.inputs)
+            for leaf in branch.leaves
         }
-        table = np.full(max(map(int, self._leaf_numbers)) + 1, -1, np.int64)
+        table = np.full(self.graph.num_sources, -1, np.int64)
         for leaf, index in branches.items():
             table[leaf] = index
         found = table[leaves]
@@ -138,10 +142,6 @@ class EditedGraph:
 
         return new, made(old.root)
 
-    @property
-    def _leaf_numbers(self) -> Mapping[int, GraphNode]:
-        return {leaf.leaf or 0: leaf for leaf in self.graph.root.leaves}
-
     def _cancel(self, node: GraphNode) -> None:
         """Mark every `unbatch` and the batch below it, which undo each other."""
         if node.kind == "unbatch":
@@ -182,6 +182,8 @@ class EditedGraph:
         widths = [self._width(below) for below in node.inputs]
         if not widths:
             return 1
+        if node.source is not None:
+            return 1  # of an index of its source
         if node.kind == "zipped":
             return None if None in widths else sum(width or 0 for width in widths)
         width = widths[0] if len(set(widths)) == 1 else None

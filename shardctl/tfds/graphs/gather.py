@@ -147,7 +147,8 @@ class NodeSource(Source):
     def __post_init__(self) -> None:
         tf = tensorflow()
         node = self.leaf.node
-        for below in self.graph.below(node):
+        # One element that repeats is the same at each index.
+        for below in () if node.op == "RepeatDataset" else self.graph.below(node):
             is_dataset = below.op.endswith("Dataset") or "DatasetV" in below.op
             if is_dataset and any(word in below.op for word in _ORDER_BELOW):
                 raise NotRebuildable(f"{node.op} reads what has an order of its own")

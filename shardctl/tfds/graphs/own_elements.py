@@ -129,8 +129,10 @@ class OwnElements:
 
     def _sources(self) -> list[Source]:
         leaves = self._graph.root.leaves
-        if len(leaves) != self.elements.num_sources:
+        if self._graph.num_sources != self.elements.num_sources:
             raise NotRebuildable("its sources are shared, or count what passes")
+        if self.order is None and self._graph.num_sources > 1:
+            raise NotRebuildable("its sources have no files, and each counts its elements from 0")
         return [self._source(leaf) for leaf in leaves]
 
     def _source(self, leaf: GraphNode) -> Source:

@@ -83,12 +83,13 @@ class Rest:
     def _leaf(self, number: int, bounds: Any) -> Any:
         tf = tensorflow()
         source = self.sources[number]
+        of_source = self.edited.graph.root.leaves[number].source
         in_pieces = all(t.dtype == tf.string and t.shape.rank == 0 for t in source.types)
 
         def elements(start: Any, stop: Any) -> Iterator[Any]:
             with self._lock:  # never while something is yielded: another thread asks for the next
                 leaves, codes = self._examples(int(start), int(stop))
-                found = source.elements(codes[leaves == number])
+                found = source.elements(codes[leaves == of_source])
             if not in_pieces:
                 yield from found
                 return

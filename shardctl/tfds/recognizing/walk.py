@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from shardctl.core.iteration.build import build
 from shardctl.core.stages.calls import WHY_OPEN
+from shardctl.core.stages.readers import readers_of
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
@@ -27,6 +29,7 @@ from shardctl.core.stages.stages import (
     WithOptions,
     Zip,
 )
+from shardctl.errors import ShardctlError
 from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
 from shardctl.tfds.recognizing.graph import NoConstantError, Operation, num_rows
 from shardctl.tfds.recognizing.mixtures import chosen_values, sampling
@@ -138,7 +141,7 @@ class _Walk:
     def _combination(self, operation: Operation, level: int) -> Source:
         if operation.op == "ZipDataset":
             inputs = tuple(self.pipeline(each, level + 1) for each in operation.inputs)
-            return Zip(inputs=inputs)
+            return _of_one_index(inputs) or Zip(inputs=inputs)
         selector, *given = operation.inputs
         stop = operation.flag("stop_on_empty_dataset")
         found = sampling(selector, len(given))
@@ -184,6 +187,27 @@ class _Walk:
                 part=part, operations=operations, level=level, reader=reader, removed=removed
             )
         )
+
+
+def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
+    """Return a zip of sources that nothing shuffles as one source: element i has all of index i.
+
+    None where that is not so, or it has no end.
+    """
+    zipped = Pipeline(source=Zip(inputs=inputs))
+    if readers_of(zipped):
+        return None
+    try:
+        node = build(zipped, _no_reader)
+        if node.is_infinite or not node.is_fixed or node.cardinality != node.num_elements:
+            return None
+    except ShardctlError:
+        return None
+    return Range(stop=node.num_elements) if node.num_elements >= 0 else None
+
+
+def _no_reader(read: Read) -> Any:
+    raise AssertionError(read)
 
 
 def _chain(root: Operation) -> tuple[Operation, ...]:

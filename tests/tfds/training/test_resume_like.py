@@ -149,6 +149,83 @@ def test_the_rest_is_what_the_uninterrupted_pipeline_hands_out(world: Any, name:
     add_cases()
 
 
+def without_files(folder: Path) -> dict[str, tuple[Make, int]]:
+    """Return pipelines of sources without files, and how many elements their sources have."""
+    import keras
+    import tensorflow as tf
+
+    sets, keyed = tf.data.Dataset, {"seed": 3, "batch_size": 8}
+    for number in range(20):
+        path = folder / "ab"[number % 2] / f"{number}.txt"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(f"text {number}")
+    numbers, tens = np.arange(100), np.arange(100) * 10
+
+    def slices(values: Any) -> Any:
+        return sets.from_tensor_slices(values)
+
+    def series(**options: Any) -> Any:
+        make: Any = keras.utils.timeseries_dataset_from_array
+        return make(numbers * 1.0, tens, sequence_length=5, **keyed, **options)
+
+    return {
+        "zip": (
+            lambda: sets.zip((slices(numbers), slices(tens))).shuffle(64, seed=1).batch(8),
+            100,
+        ),
+        "nested": (
+            lambda: (
+                sets.zip(
+                    (slices(numbers).map(doubled_number), sets.zip((slices(tens), sets.range(70))))
+                )
+                .shuffle(64, seed=1)
+                .batch(8)
+            ),
+            70,
+        ),
+        "enumerated": (lambda: slices(numbers).enumerate().shuffle(9, seed=1).batch(8), 100),
+        "series": (lambda: series(shuffle=True), 96),
+        "series in order": (lambda: series(shuffle=False, sampling_rate=2), 92),
+        "texts": (
+            lambda: keras.utils.text_dataset_from_directory(folder, verbose=False, **keyed),
+            20,
+        ),
+    }
+
+
+def doubled_number(number: Any) -> Any:
+    return number * 2
+
+
+@pytest.mark.parametrize(
+    "name", ["zip", "nested", "enumerated", "series", "series in order", "texts"]
+)
+def test_elements_that_are_zipped_by_their_index_have_one_id(name: str, tmp_path: Path) -> None:
+    make, num_elements = without_files(tmp_path)[name]
+    whole = elements(make())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)  # nothing is read again from its start
+        for steps in (0, 1, len(whole) - 1, len(whole)):
+            rest = shardctl.tfds.resume_like(make(), steps=steps)
+            assert elements(rest) == whole[steps:], steps
+    ids = shardctl.tfds.inspect(make()).ids().tolist()
+    assert sorted(ids) == list(range(num_elements))
+    if name == "zip":
+        assert ids == [number for batch in whole for number in batch[0]]
+
+
+def test_sources_without_files_that_are_mixed_are_read_again() -> None:
+    import tensorflow as tf
+
+    def make() -> Any:
+        numbers = tf.data.Dataset.range(10).concatenate(tf.data.Dataset.range(20, 35))
+        return numbers.shuffle(9, seed=1).batch(4)
+
+    with pytest.warns(UserWarning, match="each counts its elements from 0"):
+        rest = shardctl.tfds.resume_like(make(), steps=2)
+    assert elements(rest) == elements(make())[2:]
+
+
 @pytest.mark.parametrize("given", [{"steps": 7}, {"consumed": 112}])
 def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given: Any) -> None:
     """`enumerate` counts what passes, so that the pipeline is read again from its start."""
