@@ -12,17 +12,17 @@ from shardctl.planning.quality.score import Score
 from shardctl.planning.quality.verdict import FAIR, GOOD, Verdict, lowest_uniform
 from shardctl.planning.quality.what_if import Alternative, buffer_for_target, with_buffer
 
-# The verdicts that a minimum may name, from the worst; `uniform` is short for the last.
+# The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
 _RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
-_SHORT: dict[str, Verdict] = {"uniform": "as good as uniform"}
-MINIMUM_WORDS = (*_RANKS[1:-1], *_SHORT)
+_SHORT: dict[str, Verdict] = {"uniform": "close to uniform"}
+MINIMUM_WORDS = (*_RANKS[1:-2], *_SHORT)
 
 
 def minimum_score(value: object) -> float | Verdict:
     """Return the least that a score is to be: a number, or the verdict that a word names.
 
     >>> minimum_score("0.8"), minimum_score("good"), minimum_score("uniform")
-    (0.8, 'good', 'as good as uniform')
+    (0.8, 'good', 'close to uniform')
 
     Raises:
         UsageError: neither a number from 0 to 1 nor such a word.

@@ -33,6 +33,7 @@ _WORTH: dict[Verdict, Worth] = {
     "weak": "bad",
     "fair": "warn",
     "good": "good",
+    "close to uniform": "good",
     "as good as uniform": "good",
     "cannot tell": "warn",
 }

@@ -30,7 +30,7 @@ def _score(value: float) -> Score:
         ("weak", "weak"),
         ("Fair", "fair"),
         ("good", "good"),
-        ("uniform", "as good as uniform"),
+        ("uniform", "close to uniform"),
         ("as good as uniform", "as good as uniform"),
     ],
 )
@@ -47,7 +47,7 @@ def test_no_other_minimum_is_taken(text: str) -> None:
 
 def test_a_word_asks_for_the_verdict_and_a_number_for_the_score() -> None:
     score = _score(0.6)
-    ranks = ("no shuffle", "weak", "fair", "good", "as good as uniform")
+    ranks = ("no shuffle", "weak", "fair", "good", "close to uniform", "as good as uniform")
     for at, verdict in enumerate(ranks):
         for least, word in enumerate(ranks[1:], 1):
             assert reaches(score, verdict, minimum_score(word)) == (at >= least)  # type: ignore[arg-type]
