@@ -250,7 +250,7 @@ def test_what_other_threads_print_while_tensorflow_loads_is_shown(
         other.join()
         return types.ModuleType(module)
 
-    monkeypatch.setattr("importlib.import_module", loading)
+    monkeypatch.setattr(imports, "importlib", types.SimpleNamespace(import_module=loading))
     imports._imported("tensorflow", "TensorFlow")
     print("afterwards")
     assert capsys.readouterr().out == "of another thread\nafterwards\n"

@@ -23,7 +23,7 @@ from shardctl.core.order.epochs.readings_together import ReadingsTogether
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.shuffle.permutations import shuffled_in_turn
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -131,15 +131,15 @@ class Order:
     @cached_property
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each; mostly none."""
-        unstated = self.settings.unstated_reading(
-            is_counted=self.dataset.is_counted, num_files=len(self.given)
+        unstated = unstated_reading(
+            self.settings, is_counted=self.dataset.is_counted, num_files=len(self.given)
         )
         if unstated is None:
             return ()
         return (
             f"the reader of TFDS with its default {unstated}: no metadata says how these files are "
-            "read. For plain TFRecordDataset(files) say --cycle 1; for a script ask shardctl "
-            "inspect FILE:FUNCTION",
+            "read. Plain TFRecordDataset(files) is `shardctl simulate --cycle 1`; of a script ask "
+            "`shardctl inspect FILE:FUNCTION`",
         )
 
     @property

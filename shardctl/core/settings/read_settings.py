@@ -201,20 +201,6 @@ class ReadSettings:
         return self.buffer is not None and self.buffer_seed is None and self.global_seed is None
 
     @checked
-    def unstated_reading(self, *, is_counted: bool, num_files: int) -> str | None:
-        """Return which defaults of TFDS counted files are taken to be read with.
-
-        Nothing says that TFDS reads them: `tf.data.TFRecordDataset(files)` reads one after the
-        other, and tf.data's own interleave takes blocks of 1, not 16 (tensorflow/python/data/ops/
-        interleave_op.py). None where it is stated, makes no difference, or another loader reads.
-        """
-        in_order = self.cycle == 1 or (num_files < 2 and not self.repeat_files)
-        if in_order or not is_counted or self.loader != "tfds":
-            return None
-        defaults = [] if self.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
-        defaults += [f"block {self.block}"] if self.block == DEFAULT_BLOCK else []
-        return " and ".join(defaults) or None
-
     def cycle_length(self, *, ordered: bool) -> int:
         """Return the cycle length in force for a dataset.
 
@@ -415,3 +401,18 @@ def with_any_buffer_seed(settings: ReadSettings) -> ReadSettings:
     False
     """
     return replace(settings, buffer_seed=0) if settings.buffer_is_open else settings
+
+
+def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int) -> str | None:
+    """Return which defaults of TFDS counted files are taken to be read with.
+
+    Nothing says that TFDS reads them: `tf.data.TFRecordDataset(files)` reads one after the
+    other, and tf.data's own interleave takes blocks of 1, not 16 (tensorflow/python/data/ops/
+    interleave_op.py). None where it is stated, makes no difference, or another loader reads.
+    """
+    in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
+    if in_order or not is_counted or settings.loader != "tfds":
+        return None
+    defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
+    defaults += [f"block {settings.block}"] if settings.block == DEFAULT_BLOCK else []
+    return " and ".join(defaults) or None

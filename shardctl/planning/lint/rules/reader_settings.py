@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import unstated_reading
 from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -215,8 +216,8 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
 def assumed_reader(context: LintContext) -> Iterator[Violation]:
     """Find files without metadata whose reading nobody stated."""
     for read in (*context.trained, *context.evaluated):
-        unstated = context.settings.unstated_reading(
-            is_counted=context.dataset.is_counted, num_files=read.num_files
+        unstated = unstated_reading(
+            context.settings, is_counted=context.dataset.is_counted, num_files=read.num_files
         )
         if unstated is not None:
             yield Violation(
