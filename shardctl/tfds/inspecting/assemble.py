@@ -152,7 +152,9 @@ class _Parts:
         if isinstance(part, Read):
             return self._read(part)
         if isinstance(part, Shuffle):
-            return replace(part, seed=self._seed(part.seed))
+            # Of one element any seed makes the same choice, and commands ask for some seed.
+            seed = self._seed(part.seed)
+            return replace(part, seed=0 if seed is None and part.buffer == 1 else seed)
         if isinstance(part, SampleFromDatasets):
             inputs = tuple(map(self.pipeline, part.inputs))
             return replace(part, inputs=inputs, seed=self._seed(part.seed))
