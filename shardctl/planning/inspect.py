@@ -131,7 +131,8 @@ class Inspection(Tabular):
         """Return what a pass hands out, batches flattened: int64[n].
 
         They are the ids of the dataset, as `split:id` (a list of str) where several splits are
-        read; of `range` and of tensor slices the indices of the elements.
+        read; of `range` and of tensor slices the indices of the elements. What is
+        zipped by its index has one; of a zip of several orders each part has its own.
 
         Args:
             pass_index: which iteration of the dataset object, from 0.

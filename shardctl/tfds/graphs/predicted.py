@@ -14,8 +14,8 @@ from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.order import Order
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import sources_of
-from shardctl.core.stages.stages import Read
+from shardctl.core.stages.readers import parts_of, sources_of
+from shardctl.core.stages.stages import Read, Zip
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
@@ -182,6 +182,7 @@ class IndexElements(Elements):
         assert settings.stages is not None
         node = build(settings.stages, _no_reader, seeds=ScriptSeeds(settings.global_seed))
         self.num_sources = len(list(sources_of(settings.stages)))
+        self._zips = any(isinstance(part, Zip) for part in parts_of(settings.stages))
         self._is_endless = node.is_infinite
         self._root: Iteration = iteration_of_pass(node, settings.pass_index, loop=settings.loop)
         if not self._is_endless:
@@ -210,6 +211,19 @@ class IndexElements(Elements):
         elements = np.arange(start, stop)
         codes = self._root.examples(elements)
         return np.zeros_like(codes), codes, self._root.widths(elements)
+
+    def element_after(self, consumed: int) -> int:
+        """Return the element after so many examples, see `Elements.element_after`.
+
+        Raises:
+            UsageError: as there, or elements hold several examples that `zip` has put together.
+        """
+        if self._zips and consumed:
+            raise UsageError(
+                f"consumed={consumed}: zip puts elements of several orders into one, which count "
+                "as one to a script and as several here; give steps=N batches"
+            )
+        return super().element_after(consumed)
 
     def _position_of(self, element: int) -> int:
         return int(self._root.before(np.array([element]))[0])

@@ -214,6 +214,21 @@ def test_elements_that_are_zipped_by_their_index_have_one_id(name: str, tmp_path
         assert ids == [number for batch in whole for number in batch[0]]
 
 
+def test_a_zip_of_several_orders_goes_on_by_steps_alone() -> None:
+    import tensorflow as tf
+
+    def make() -> Any:
+        parts = [tf.data.Dataset.range(40).shuffle(9, seed=seed) for seed in (1, 2)]
+        return tf.data.Dataset.zip(tuple(parts)).batch(4)
+
+    # 16 pairs are 4 batches, and 32 numbers.
+    with pytest.raises(UsageError, match=r"consumed=16: zip puts .*; give steps=N"):
+        shardctl.tfds.resume_like(make(), consumed=16)
+    with pytest.warns(UserWarning, match="read again"):
+        rest = shardctl.tfds.resume_like(make(), steps=4)
+    assert elements(rest) == elements(make())[4:]
+
+
 def test_sources_without_files_that_are_mixed_are_read_again() -> None:
     import tensorflow as tf
 
