@@ -46,7 +46,7 @@ _ENDINGS = {
 _FOR_FILES = {"npy": "bytes", "png": "bytes", "html": "a page for browsers"}
 _PICTURES = ("svg", "png")
 
-# What says itself what an order depends on unstated; bare rows have no place for it.
+# What shows on stdout what an order depends on unstated; bare rows have no place for it.
 _WITH_HEADING = ("table", "json", "yaml", "python", "html", "github")
 
 
@@ -186,7 +186,7 @@ class Formats:
         """
         chosen = self.chosen(out, picture=picture)
         render = self.renderers[chosen]
-        if chosen not in _WITH_HEADING:
+        if chosen not in _WITH_HEADING or out.output not in (None, "-"):
             _say_assumptions(*answer[:1])
         shown = screen(out.output, picture=picture)
         if every_row and shown.abridged:

@@ -243,7 +243,7 @@ def _promise(plan: ResumePlan) -> str:
         return (
             "not exactly once: a stream without end has no rest that could be read whole. Nothing "
             "that was handed out comes again but by the repeat, but which of the examples in the "
-            f"buffer and behind it are the next {plan.remaining:,} is another choice.{first}"
+            f"buffer and behind it are the next {plan.remaining:,} may be another choice.{first}"
         )
     return f"exactly once: every example that is left, in another order.{first}"
 

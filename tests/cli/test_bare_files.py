@@ -155,8 +155,11 @@ def test_rows_without_a_heading_leave_the_assumption_to_stderr(
 
 def test_plans_and_snapshots_keep_what_they_assume(folder: Path, shardctl: Shardctl) -> None:
     words = ("-d", "data/train-*", "-o")
-    assert shardctl("snapshot", *words, "order.yaml").exit_code == 0
-    assert shardctl("resume", "--consumed", "2", *words, "plan.json").exit_code == 0
+    for command in ("snapshot", "resume --consumed 2", "simulate"):
+        file = {"snapshot": "order.yaml", "simulate": "ids.json"}.get(command, "plan.json")
+        ran = shardctl(*command.split(), *words, file)
+        assert ran.exit_code == 0
+        assert f"assumed: {ASSUMED}" in ran.stderr  # nobody may look into the file
     for command in ("diff order.yaml", "resume --plan plan.json"):
         ran = shardctl(*command.split(), "-d", "data/train-*")
         assert ran.exit_code == 0, ran.stderr
@@ -185,6 +188,8 @@ def test_what_is_assumed_is_the_reader_of_tfds_and_cycle_1_is_plain_tensorflow(
     read = builder.as_dataset(split="train", shuffle_files=False).as_numpy_iterator()
     assert ids() == [int(example["record"]) for example in read]
     assert ids() != ids("--cycle", "1")
+    (said,) = json.loads(shardctl("verify", "-d", "part-*", "-f", "json").stdout)["assumptions"]
+    assert said.startswith(ASSUMED)
 
 
 def test_code_of_an_order_reads_the_files(folder: Path, shardctl: Shardctl, tf: Any) -> None:

@@ -33,8 +33,8 @@ def snapshot(
     Examples:
       # Fix the order that a training reads
       shardctl snapshot train --shuffle-seed 42 -d mnist -o order.yaml
-      # As shardctl.yaml, the environment or the folder choose the dataset
-      shardctl snapshot -d mnist -o order.yaml
+      # That of a part, as TFDS reads it by default
+      shardctl snapshot 'train[:80%]' -d mnist -o order.yaml
     """
     from shardctl.planning.snapshot import snapshot as take_snapshot
 

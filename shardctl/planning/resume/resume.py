@@ -193,7 +193,7 @@ def _of_endless(settings: ReadSettings, mode: Mode, remaining: int) -> Iterator[
     if settings.repeat_files and mode == "exactly-once" and remaining:
         yield phrase(
             "{repeat_files=True} and {buffer}: a stream without end has no rest that is read "
-            "exactly once; the next {} examples are others than without the interruption, chosen "
+            "exactly once; the next {} examples may be others than without the interruption, "
             "from the buffer and what follows; {mode=exact-order} continues with the same ones",
             remaining,
         )

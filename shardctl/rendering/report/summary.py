@@ -179,12 +179,11 @@ def _every(num_hosts: int) -> str:
 
 
 def _faults(report: Report) -> Told:
-    """Return what lint finds; a pipeline without an order is never one without faults."""
-    if not isinstance(report.order, NotShown):
-        return _told(report.lint, _wrong)
-    if isinstance(report.lint, NotShown) or report.lint.findings:
-        return _told(report.lint, _wrong)
-    return Told("Refused", "bad", paragraph(sentence(report.order.reason)))
+    """Return what lint finds, and where that is nothing, why there is no order."""
+    lint = report.lint
+    if isinstance(report.order, NotShown) and isinstance(lint, Lint) and not lint.findings:
+        return _told(report.order, _wrong)
+    return _told(lint, _wrong)
 
 
 def _wrong(lint: Lint) -> Told:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from shardctl.core.text import quoted
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.recognizing.graph import Library
+from shardctl.tfds.recognizing.graph import LONGEST_RANGE, Library
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
@@ -48,7 +48,6 @@ _ORDER = (
 )
 
 
-_COUNTS_ON = 1 << 61  # a range beyond this has no end, as that of `enumerate`
 # Whose elements are known by their index.
 _SOURCES = ("TensorSliceDataset", "TensorDataset", "ListDataset")
 
@@ -167,7 +166,7 @@ class DatasetGraph:
             return "endless" if self._is_constant(_named(node.input[0])) else ""
         if node.op == "RangeDataset":
             stop = self.nodes[_named(node.input[1])]
-            counts_on = stop.op == "Const" and _number(stop) > _COUNTS_ON
+            counts_on = stop.op == "Const" and _number(stop) > LONGEST_RANGE
             return "endless" if counts_on else "counted"
         if node.op in _SOURCES:
             return "counted"

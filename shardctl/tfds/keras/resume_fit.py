@@ -143,7 +143,8 @@ class _FitCallback:
         trained again by the next run.
         """
         for backup in backups_among(callbacks_of_fit()):
-            if self._has_begun and backup.save_freq != "epoch" and not backup.delete_checkpoint:
+            by_batches = backup.save_freq not in ("epoch", False)
+            if self._has_begun and by_batches and not backup.delete_checkpoint:
                 backup._save_model()
         self._in_weights.take_out_of(self.model)
         self.model._initial_epoch = self._iterator = None

@@ -16,6 +16,7 @@ from typing import Any
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
 
+LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on for ever, as that of `enumerate` does
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
 _IDENTITIES = frozenset(("Identity",))

@@ -31,7 +31,7 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.errors import ShardctlError
 from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
-from shardctl.tfds.recognizing.graph import NoConstantError, Operation, num_rows
+from shardctl.tfds.recognizing.graph import LONGEST_RANGE, NoConstantError, Operation, num_rows
 from shardctl.tfds.recognizing.mixtures import chosen_values, sampling
 from shardctl.tfds.recognizing.options import Options
 from shardctl.tfds.recognizing.reader import (
@@ -46,7 +46,6 @@ from shardctl.tfds.recognizing.tfds_reader import behind_tfds
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _MOST_CHOICES = 1 << 20  # that are written one by one
-_ENDLESS = (1 << 62) - 1  # a range beyond this counts for ever, as that of `enumerate` does
 
 
 def walked(root: Operation, options: Options) -> FoundPipeline:
@@ -239,7 +238,7 @@ def _counted(operation: Operation) -> Operation | None:
         return None
     numbers, counted = operation.inputs
     try:
-        endless = numbers.op == "RangeDataset" and numbers.number("stop") > _ENDLESS
+        endless = numbers.op == "RangeDataset" and numbers.number("stop") > LONGEST_RANGE
     except NoConstantError:
         return None
     return counted if endless else None

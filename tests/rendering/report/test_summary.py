@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.planning.lint.lint import Lint
 from shardctl.planning.report.report import Report, report
+from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.evaluation import evaluation_section
 from shardctl.rendering.report.summary import summary_section
 from tests.rendering.report.reports import lacking, mnist, shared, text_of
@@ -88,3 +92,12 @@ def test_an_evaluation_that_tfds_refuses_does_not_begin() -> None:
     body = text_of(evaluation_section(made).body)
     assert "Refused: TFDS refuses an InputContext with fewer files than hosts: 2 for 4." in body
     assert "Refused" not in text_of(evaluation_section(shared()).body)
+
+
+def test_a_pipeline_without_an_order_is_not_said_to_be_sound() -> None:
+    made = mnist()
+    assert isinstance(made.lint, Lint)
+    quiet = replace(made, lint=replace(made.lint, findings=()))
+    assert "What goes wrong? Nothing found" in said(quiet)
+    refused = replace(quiet, order=NotShown(reason="too few files"))
+    assert "What goes wrong? Not known too few files" in said(refused)

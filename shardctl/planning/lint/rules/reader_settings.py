@@ -1,4 +1,4 @@
-"""SC02x: settings of TFDS's reader that fail, or that a machine decides."""
+"""SC018, SC02x: settings of the reader that are not stated, fail, or are left to a machine."""
 
 from __future__ import annotations
 
