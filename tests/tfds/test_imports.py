@@ -42,6 +42,12 @@ def shadow(monkeypatch: pytest.MonkeyPatch) -> Shadow:
     return shadowed
 
 
+def without_tfds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let TFDS be imported anew; what stands for it is gone after the test."""
+    monkeypatch.setitem(sys.modules, "tensorflow_datasets", None)
+    monkeypatch.delitem(sys.modules, "tensorflow_datasets")
+
+
 def test_what_is_missing_is_named_with_what_installs_it(
     shadow: Shadow, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,7 +91,7 @@ def test_a_broken_tfds_is_named_with_what_mends_it_beside_the_installed_tensorfl
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shadow("2.16.2", **installed)
-    monkeypatch.delitem(sys.modules, "tensorflow_datasets", raising=False)
+    without_tfds(monkeypatch)
     source = f'raise {kind.__name__}("no such thing\\nin so many lines")'
     (tmp_path / "tensorflow_datasets.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
@@ -106,7 +112,7 @@ def test_what_is_printed_on_the_way_is_no_answer(
 ) -> None:
     """TensorFlow prints that `ssl` cannot be imported where an interrupt came just then."""
     shadow("2.21.0")
-    monkeypatch.delitem(sys.modules, "tensorflow_datasets", raising=False)
+    without_tfds(monkeypatch)
     (tmp_path / "tensorflow_datasets.py").write_text('print("Failed to load ssl module.")')
     monkeypatch.syspath_prepend(tmp_path)
     tensorflow_datasets()
@@ -158,7 +164,7 @@ def test_versions_are_those_of_what_is_loaded(monkeypatch: pytest.MonkeyPatch) -
     loaded = types.ModuleType("tensorflow")
     loaded.__version__ = "9.9"  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "tensorflow", loaded)
-    monkeypatch.delitem(sys.modules, "tensorflow_datasets", raising=False)
+    without_tfds(monkeypatch)
     assert versions() == {"tensorflow": "9.9", "tensorflow_datasets": None}
 
 
