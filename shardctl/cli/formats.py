@@ -47,7 +47,7 @@ _FOR_FILES = {"npy": "bytes", "png": "bytes", "html": "a page for browsers"}
 _PICTURES = ("svg", "png")
 
 # What shows on stdout what an order depends on unstated; bare rows have no place for it.
-_WITH_HEADING = ("table", "json", "yaml", "python", "html", "github")
+_WITH_HEADING = ("table", "json", "yaml", "python", "html")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -197,6 +197,11 @@ def _with_stages(
     return _planned(whole.resolved, order, _assumptions(settings, order.num_drawn_seeds))
 
 
+def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:
+    """Return what orders depend on unstated as warnings, where several orders have one answer."""
+    return tuple(phrase("assumed: {}", text) for text in assumptions)
+
+
 def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:
     warnings = [*resolved.warnings, *assumptions]
     if resolved.num_examples and not order.num_examples:

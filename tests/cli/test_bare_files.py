@@ -164,6 +164,13 @@ def test_plans_and_snapshots_keep_what_they_assume(folder: Path, shardctl: Shard
         ran = shardctl(*command.split(), "-d", "data/train-*")
         assert ran.exit_code == 0, ran.stderr
         assert ran.stdout.splitlines()[1].startswith(f"assumed: {ASSUMED}")
+    ran = shardctl("diff", "order.yaml", "-d", "data/train-*", "-f", "github")
+    assert ran.stderr.startswith(f"assumed: {ASSUMED}")
+    other = shardctl("snapshot", "--cycle", "1", *words, "other.yaml")
+    assert (other.exit_code, "assumed" in other.stderr) == (0, False)
+    ran = shardctl("report", "--compare", "order.yaml", "other.yaml", "-o", "compared.html")
+    assert f"order.yaml: assumed: {ASSUMED}" in ran.stderr
+    assert "other.yaml: assumed" not in ran.stderr
 
 
 def test_what_is_assumed_is_the_reader_of_tfds_and_cycle_1_is_plain_tensorflow(

@@ -74,6 +74,14 @@ class Diff:
         return self.first is None and not any(cause.kind == "folders" for cause in self.changes)
 
     @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the orders depend on though nobody stated it.
+
+        What is assumed of the pinned one is stated for the other, which is read by its settings.
+        """
+        return self.expected.snapshot.assumptions or self.actual.snapshot.assumptions
+
+    @property
     def causes(self) -> tuple[Cause, ...]:
         """What changed, where the orders differ for it."""
         if self.equal:

@@ -18,7 +18,7 @@ from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
-from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.order import PlannedOrder, as_warnings, plan_order
 from shardctl.planning.pictures.shard_map import ShardMap, shard_map
 from shardctl.planning.quality.quality import DEFAULT_WINDOW, Quality, quality, quality_of
 from shardctl.planning.report.proven import proven
@@ -116,7 +116,10 @@ def _of_snapshot(label: str, pinned: PinnedOrder, asked: Asked) -> ComparedSide:
         shard_map=_shard_map(parts[0]),
         hosts=parts[1],
         evaluation=parts[2],
-        warnings=() if isinstance(live, NotShown) else live.warnings,
+        warnings=(
+            *(() if isinstance(live, NotShown) else live.warnings),
+            *as_warnings(kept.assumptions),
+        ),
     )
 
 
@@ -153,7 +156,7 @@ def _of_settings(
     measured = shown(lambda: quality(dataset, spec, settings))
     warnings: list[str] = []
     if live is not None:
-        warnings += live.warnings
+        warnings += (*live.warnings, *as_warnings(live.assumptions))
     elif not isinstance(measured, NotShown):
         warnings += measured.warnings
     kept = None if isinstance(order, NotShown) else order.snapshot

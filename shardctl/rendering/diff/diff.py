@@ -52,7 +52,7 @@ _EACH_OTHER = "compared with each other; --each checks each against the current 
 
 def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     """Yield what a person wants to know: where, how much, why, and what to do about it."""
-    yield from heading(headline(diff), _assumptions(diff), screen, "bold")
+    yield from heading(headline(diff), diff.assumptions, screen, "bold")
     yield from _differences(diff, screen, hints)
     if hints.update and not diff.equal:
         yield "\n"
@@ -244,17 +244,11 @@ def _calls(value: object) -> tuple[AfterRead, ...] | None:
     return None
 
 
-def _assumptions(diff: Diff) -> tuple[str, ...]:
-    """Return what either order depends on though nobody stated it."""
-    sides = (diff.expected.snapshot, diff.actual.snapshot)
-    return tuple(dict.fromkeys(text for side in sides for text in side.assumptions))
-
-
 def diff_document(diff: Diff) -> Document:
     """Return the document of `diff` for two orders; the dataset is the expected one's."""
     first, stretch = diff.first, diff.neighbours
     return {
-        **head("diff", diff.expected.snapshot.head, assumptions=_assumptions(diff)),
+        **head("diff", diff.expected.snapshot.head, assumptions=diff.assumptions),
         "expected": diff.expected.label,
         "actual": diff.actual.label,
         "equal": diff.equal,

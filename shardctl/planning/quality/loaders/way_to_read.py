@@ -15,7 +15,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.loader_version import loader_version
-from shardctl.planning.order import PlannedOrder, order_of, order_of_loader
+from shardctl.planning.order import PlannedOrder, as_warnings, order_of, order_of_loader
 from shardctl.planning.quality.loaders.ending import Ending, ending_of
 from shardctl.planning.quality.loaders.ways import Access, Continued, Way
 from shardctl.planning.quality.metrics import far_metrics, near_metrics, shards_in_batch
@@ -112,7 +112,7 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
         by=way.by,
         num_lost=held if mixing is None else min(held, mixing.num_examples),
         refused=refused,
-        warnings=() if planned is None else planned.warnings,
+        warnings=() if planned is None else (*planned.warnings, *as_warnings(planned.assumptions)),
     )
 
 
