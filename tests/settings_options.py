@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.table import SETTING_BY_NAME
 
@@ -65,6 +66,7 @@ _EACH: dict[str, st.SearchStrategy[Any]] = {
     "drop_shard_remainder": st.booleans(),
     "streaming": st.booleans(),
     "arrow": st.booleans(),
+    "before_shuffle": st.sampled_from(BEFORE_SHUFFLE),
     "input_shards": _COUNT,
 }
 

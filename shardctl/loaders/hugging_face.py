@@ -12,6 +12,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.hugging_face.formats import of_tables
 from shardctl.loaders.live import LiveLoader, Source, library
 
 _COLUMN = "index"
@@ -38,7 +39,7 @@ class LiveHuggingFace(LiveLoader):
         Where no tables are asked for, a generator streams the rows of the files.
         """
         datasets = library("datasets", "hf")
-        if asked.streams and not asked.arrow:
+        if asked.streams and not of_tables(asked):
             dataset = datasets.IterableDataset.from_generator(
                 _rows_of_files, gen_kwargs={"file_format": file_format, "files": list(files)}
             )
@@ -54,6 +55,8 @@ class LiveHuggingFace(LiveLoader):
 
     def _read(self, asked: Asked, dataset: Any) -> Iterator[list[Any]]:
         distributed = library("datasets.distributed", "hf")
+        if asked.before_shuffle is not None:
+            dataset = _called(dataset, asked.before_shuffle)
         if asked.seed is not None and asked.streams:
             given = {"buffer_size": asked.buffer, "max_buffer_input_shards": asked.input_shards}
             stated = {name: value for name, value in given.items() if value is not None}
@@ -94,6 +97,47 @@ class LiveHuggingFace(LiveLoader):
                 yield batch
 
 
+def _called(dataset: Any, name: str) -> Any:
+    """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was."""
+    features, other = dataset.features, "_another_column"
+    match name:
+        case "map" | "filter":
+            return dataset.map(_itself) if name == "map" else dataset.filter(_any)
+        case "remove_columns" | "add_column":  # the latter is a map itself
+            more = dataset.map(_with_another)
+            return more if name == "add_column" else more.remove_columns(other)
+    if features is None:  # a generator's rows, whose columns nobody knows
+        return dataset
+    columns = list(features)
+    first = columns[0]
+    match name:
+        case "rename_column":
+            return dataset.rename_column(first, other).rename_column(other, first)
+        case "rename_columns":
+            return dataset.rename_columns({first: other}).rename_columns({other: first})
+        case "select_columns":
+            return dataset.select_columns(columns)
+        case "with_format":
+            return dataset.with_format(None)
+        case "cast":
+            return dataset.cast(features)
+        case "cast_column":
+            return dataset.cast_column(first, features[first])
+    raise AssertionError(name)
+
+
+def _itself(example: Any) -> Any:
+    return example
+
+
+def _any(example: Any) -> bool:
+    return True
+
+
+def _with_another(example: Any) -> Any:
+    return {**example, "_another_column": 0}
+
+
 def _without_decoding(features: Any) -> Any:
     """Return features whose images and sounds stay as bytes, None where there are none of them."""
     if features is None:
@@ -125,7 +169,7 @@ def _of_source(asked: Asked, source: Source) -> Any:
     lengths = asked.lengths_of_shards
     ends = np.cumsum(lengths)
     shards = list(zip((ends - lengths).tolist(), ends.tolist(), strict=True))
-    if not asked.arrow:
+    if not of_tables(asked):
         return datasets.IterableDataset.from_generator(
             _rows, gen_kwargs={"source": [source] * len(shards), "shards": shards}
         )

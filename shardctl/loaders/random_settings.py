@@ -9,6 +9,7 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
+from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
 from shardctl.core.loaders.loader import Loader
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
@@ -81,6 +82,7 @@ def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
         "buffer_seed": seed,
         "streaming": lambda: random.random() < 0.5,
         "arrow": lambda: random.random() < 0.5,
+        "before_shuffle": lambda: random.choice(BEFORE_SHUFFLE),
         "input_shards": lambda: random.choice((1, 2, 10)),
     }
     values: dict[str, Any] = {
@@ -90,4 +92,6 @@ def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
         values["drop_remainder"] = True
     if workers and "workers" in loader.takes:
         values["workers"] = random.choice((1, 2, 3))
+        if "persistent_workers" in loader.takes:
+            values["persistent_workers"] = random.random() < 0.5
     return values

@@ -30,7 +30,8 @@ class _Live(LiveLoader):
             except (ValueError, RuntimeError) as error:  # the latter of older versions
                 raise UsageError(f"PyTorch refuses these settings: {error}") from error
             if not self.starts_at(asked, loader):
-                examples.are_read = False
+                # Workers that stay keep the examples as they are when they start.
+                examples.are_read = bool(asked.persistent_workers)
                 for _ in range(asked.first_epoch):
                     for _ in loader:
                         pass
@@ -65,13 +66,10 @@ class LiveTorch(_Live):
 
     def loader(self, asked: Asked, source: Any) -> Any:
         """Return a DataLoader."""
-        torch = library("torch", "torch")
         data = library("torch.utils.data", "torch")
         if asked.shares:
             return _made(data.DataLoader, asked, source, sampler=_dealt(data, asked, source))
-        own = None
-        if asked.seed is not None and _shuffles(asked):
-            own = torch.Generator().manual_seed(asked.seed)
+        own = _own_generator(asked)
         return _made(data.DataLoader, asked, source, shuffle=_shuffles(asked), generator=own)
 
 
@@ -85,7 +83,13 @@ class LiveStateful(_Live):
             samplers = library("torchdata.stateful_dataloader.sampler", "stateful")
             sampler = _dealt(samplers, asked, source, name="StatefulDistributedSampler")
             return _made(data.StatefulDataLoader, asked, source, sampler=sampler)
-        return _made(data.StatefulDataLoader, asked, source, shuffle=_shuffles(asked))
+        return _made(
+            data.StatefulDataLoader,
+            asked,
+            source,
+            shuffle=_shuffles(asked),
+            generator=_own_generator(asked),
+        )
 
 
 class LiveAccelerate(_Live):
@@ -100,13 +104,13 @@ class LiveAccelerate(_Live):
             num_processes=asked.num_hosts,
             process_index=asked.host,
             put_on_device=False,
-            use_seedable_sampler=True,
+            use_seedable_sampler=asked.global_seed is None,
             data_seed=asked.seed,
         )
 
     def starts_at(self, asked: Asked, loader: Any) -> bool:
-        """Any epoch can be read first."""
-        return True
+        """Any epoch can be read first of the seedable sampler."""
+        return asked.global_seed is None
 
     def begin_epoch(self, asked: Asked, loader: Any, epoch: int) -> None:
         """Tell the loader which epoch comes next."""
@@ -130,6 +134,13 @@ def _shuffles(asked: Asked) -> bool:
     return asked.seed is not None if asked.shuffle is None else asked.shuffle
 
 
+def _own_generator(asked: Asked) -> Any:
+    """Return the generator that a lone process gives its loader, None where it gives none."""
+    if asked.seed is None or not _shuffles(asked):
+        return None
+    return library("torch", "torch").Generator().manual_seed(asked.seed)
+
+
 def _dealt(samplers: Any, asked: Asked, source: Any, name: str = "DistributedSampler") -> Any:
     return getattr(samplers, name)(
         source,
@@ -146,6 +157,7 @@ def _made(kind: Any, asked: Asked, source: Any, **more: Any) -> Any:
         source,
         batch_size=asked.batch,
         num_workers=asked.workers,
+        persistent_workers=bool(asked.persistent_workers),
         drop_last=asked.drop_remainder,
         collate_fn=_indices,
         **more,

@@ -13,7 +13,7 @@ import pytest
 import shardctl
 from shardctl.cli.main import main
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.eras import era_of
+from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE, era_of
 from shardctl.core.loaders.hugging_face.orders import handed_out
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.loaders.versions import proven_as
@@ -54,6 +54,8 @@ def asked_by_chance(kind: str, version: str, chance: random.Random) -> Asked:
         asked["seed"] = chance.randrange(10**6)
     if streams and "seed" in asked and chance.random() < 0.9:
         asked["buffer"] = chance.choice((1, 2, 3, 5, 16, 50, 100, 300, 5000))
+        if not era.strides_tables and chance.random() < 0.5:
+            asked["before_shuffle"] = chance.choice(BEFORE_SHUFFLE)
         if era.interleave != "never" and chance.random() < 0.4:
             asked["input_shards"] = chance.choice((1, 2, 3, 10, 20))
     if chance.random() < 0.5:

@@ -21,11 +21,14 @@ class Asked:
     shard_lengths: int64[files], how many examples the files have that are read, empty ones among
         them too; None where they are `lengths`, every shard read whole.
 
+    file_format: of the record files, "" where the examples are not read from any.
+
     Settings that nobody gave are None or False.
     """
 
     lengths: Int64s
     version: str
+    file_format: str = ""
     shuffle: bool | None = None
     seed: int | None = None
     global_seed: int | None = None
@@ -37,12 +40,14 @@ class Asked:
     host_by: str = "even"
     drop_shard_remainder: bool = False
     workers: int = 0
+    persistent_workers: bool | None = None
     batch: int | None = None
     drop_remainder: bool = False
     buffer: int | None = None
     buffer_seed: int | None = None
     streaming: bool | None = None
     arrow: bool | None = None
+    before_shuffle: str | None = None
     input_shards: int | None = None
     shard_lengths: Int64s | None = None
 

@@ -81,6 +81,7 @@ class HandedOut(ABC):
     shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
     num_read: taken from storage for the first epoch, None where these are what is handed out of it.
     among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
+    assumptions: what the order depends on though nobody stated it, a sentence each.
     """
 
     num_examples: int
@@ -90,6 +91,7 @@ class HandedOut(ABC):
     batches: Batches | None = None
     shuffles: bool = False
     is_uniform: bool = False
+    assumptions: tuple[str, ...] = ()
 
     @abstractmethod
     def indices_at(self, positions: Int64s) -> Int64s:

@@ -10,9 +10,19 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from shardctl.core.phrase import phrase
+
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
     from shardctl.core.loaders.handed_out import HandedOut
+
+# How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
+# process reads, and deals its batches in turn) and IterableDataset.shard.
+_DEALT_STREAM = phrase(
+    "of a stream Accelerate and its Trainer let one process read all and deal its batches in turn, "
+    "or, with dispatch_batches=False, give each process shards of its own; neither order is known "
+    "here; share it with split_dataset_by_node and ask {loader=hf}"
+)
 
 LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
 
@@ -32,6 +42,7 @@ class Loader:
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
     deals_batches: hosts share whole batches, so a partial one is dropped before they share.
+    refuses: fields that the library has another order for, which no rule knows, and why.
     """
 
     name: LoaderName
@@ -45,6 +56,7 @@ class Loader:
     changes: str = ""
     rule_version: int = 1
     deals_batches: bool = False
+    refuses: Mapping[str, str] = field(default_factory=dict)
 
     def handed_out(self, asked: Asked) -> HandedOut:
         """Return what one process hands out.
@@ -99,6 +111,7 @@ _TORCH = Loader(
         "host": "DistributedSampler(rank, num_replicas)",
         "drop_shard_remainder": "DistributedSampler(drop_last)",
         "workers": "DataLoader(num_workers)",
+        "persistent_workers": "DataLoader(persistent_workers)",
         "batch": "DataLoader(batch_size)",
         "drop_remainder": "DataLoader(drop_last)",
         "pass_index": "sampler.set_epoch",
@@ -126,9 +139,11 @@ _ACCELERATE = Loader(
     takes={
         "shuffle": "DataLoader(shuffle)",
         "shuffle_seed": "TrainingArguments(data_seed), or its seed",
+        "global_seed": "set_seed, of Accelerator() without a Trainer",
         "epochs": "num_train_epochs",
         "host": "Accelerator(process_index, num_processes)",
         "workers": "dataloader_num_workers",
+        "persistent_workers": "dataloader_persistent_workers",
         "batch": "per_device_train_batch_size",
         "drop_remainder": "dataloader_drop_last",
         "pass_index": "DataLoaderShard.set_epoch",
@@ -137,6 +152,7 @@ _ACCELERATE = Loader(
     source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
     deals_batches=True,
+    refuses=dict.fromkeys(("streaming", "buffer", "input_shards"), _DEALT_STREAM),
 )
 
 _HF = Loader(
@@ -164,6 +180,7 @@ _HF = Loader(
         "buffer": "shuffle(buffer_size)",
         "input_shards": "shuffle(max_buffer_input_shards)",
         "arrow": "to_iterable_dataset, not from_generator",
+        "before_shuffle": "map, filter, .. before shuffle",
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",

@@ -14,7 +14,6 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.formats import assumed_of_rows, reads_tables
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.epoch_seeds import EpochSeeds
@@ -71,30 +70,31 @@ class LoaderOrder(Order):
             host_by=settings.host_by,
             drop_shard_remainder=settings.drop_shard_remainder,
             workers=settings.workers or 0,
+            persistent_workers=settings.persistent_workers,
             batch=settings.batch,
             drop_remainder=settings.drop_remainder,
             buffer=settings.buffer,
             buffer_seed=settings.buffer_seed,
             streaming=settings.streaming,
-            arrow=self._reads_tables(),
+            file_format=dataset.file_format,
+            arrow=settings.arrow,
+            before_shuffle=settings.before_shuffle,
             input_shards=settings.input_shards,
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
 
-    def _reads_tables(self) -> bool:
-        """Return whether Hugging Face streams tables: as asked, else as it does of the format."""
-        if self.settings.arrow is not None:
-            return self.settings.arrow
-        return reads_tables(self.dataset.file_format, self.version)
-
-    @cached_property
+    @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it: how the library reads the files."""
-        if self.loader.name != "hf" or self.settings.arrow is not None:
-            return ()
-        said = assumed_of_rows(self.asked, self.dataset.file_format)
-        return () if said is None else (said,)
+        """What the order depends on though nobody stated it, a sentence each."""
+        return self.handed_out.assumptions
+
+    @property
+    def goes_on_drawing(self) -> bool:
+        """Whether each iteration of the loader draws on, so that no `set_epoch` names an epoch."""
+        if self.loader.name == "accelerate":
+            return self.settings.global_seed is not None
+        return self.loader.name in ("torch", "stateful") and self.settings.host is None
 
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""

@@ -52,9 +52,11 @@ class ReadSettings:
         reader on tf.data. What follows is for other loaders.
     shuffle: `DataLoader(shuffle)` of PyTorch, with `global_seed`.
     workers: `worker_count` of Grain, `num_workers` of PyTorch.
+    persistent_workers: `DataLoader(persistent_workers)`, whose epochs draw fewer numbers.
     drop_shard_remainder: `ShardOptions(drop_remainder)`, `DistributedSampler(drop_last)`.
     streaming: `load_dataset(streaming)` of Hugging Face.
     arrow: whether that reads tables, not rows of a generator.
+    before_shuffle: a call on the stream before `shuffle`, which may read rows of tables.
     input_shards: `IterableDataset.shuffle(max_buffer_input_shards)`.
 
     >>> ReadSettings(shuffle_seed=32).shuffles_files
@@ -92,9 +94,11 @@ class ReadSettings:
     loader_version: str | None = None
     shuffle: bool | None = None
     workers: int | None = None
+    persistent_workers: bool | None = None
     drop_shard_remainder: bool = False
     streaming: bool | None = None
     arrow: bool | None = None
+    before_shuffle: str | None = None
     input_shards: int | None = None
 
     def __repr__(self) -> str:
@@ -153,10 +157,13 @@ class ReadSettings:
         for name, default in _DEFAULTS.items():
             is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
             if not is_read and getattr(self, name) != default:
+                given = _argument(name, getattr(self, name))
+                if name in loader.refuses:
+                    raise UsageError(phrase("{}: {}", given, loader.refuses[name]))
                 raise UsageError(
                     phrase(
                         "{} means nothing to {}; it takes {}",
-                        Argument(name, getattr(self, name)),
+                        given,
                         loader.title,
                         listed([Argument(each) for each in loader.takes], ", "),
                     )
@@ -339,12 +346,27 @@ def as_settings(given: SettingsLike | None) -> ReadSettings:
     return settings
 
 
+def _argument(name: str, value: Any) -> Argument:
+    """Return a setting as it was given; of a list of files its name alone."""
+    text = _text_of(value)
+    if text is None and isinstance(value, tuple):
+        return Argument(name)
+    return Argument(name, value if text is None else text)
+
+
+def _text_of(value: Any) -> str | None:
+    """Return the text of a Pipeline, whose class is loaded where there is one; else None."""
+    if not hasattr(value, "stages"):
+        return None
+    from shardctl.core.stages.text import text_of
+
+    return text_of(value)
+
+
 def _in_short(value: Any) -> str:
     """Return the repr of a setting's value; of a long list of files how many there are."""
-    if hasattr(value, "stages"):  # a Pipeline, whose class is loaded where there is one
-        from shardctl.core.stages.text import text_of
-
-        text = text_of(value)
+    text = _text_of(value)
+    if text is not None:
         return repr(text) if len(text) <= _LONGEST_SHOWN else f"<{counted(len(text), 'character')}>"
     if isinstance(value, tuple) and len(value) > _MOST_SHOWN:
         return f"<{counted(len(value), 'file')}>"

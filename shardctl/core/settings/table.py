@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
+from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE, DEFAULT_BUFFER
 from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
@@ -416,6 +416,16 @@ SETTINGS: tuple[Setting, ...] = (
         is_rare=True,
     ),
     Setting(
+        name="persistent_workers",
+        kind=Switch(),
+        help="Keep the worker processes from epoch to epoch.",
+        stands_for="DataLoader(persistent_workers)",
+        about="loader",
+        said=lambda in_force: "kept for all epochs" if in_force.get("persistent_workers") else "",
+        place=8,
+        is_rare=True,
+    ),
+    Setting(
         name="drop_shard_remainder",
         kind=Switch(),
         help="Leave out what hosts cannot share evenly.",
@@ -445,6 +455,20 @@ SETTINGS: tuple[Setting, ...] = (
         stands_for="to_iterable_dataset, not from_generator",
         about="loader",
         said=lambda in_force: _either(in_force.get("arrow"), "as tables", "as rows of a generator"),
+        place=1,
+        is_rare=True,
+    ),
+    Setting(
+        name="before_shuffle",
+        kind=Word(words=BEFORE_SHUFFLE),
+        help="Call on the stream before its shuffle.",
+        stands_for="load_dataset(streaming).map(..).shuffle(..)",
+        about="loader",
+        said=lambda in_force: (
+            f"{in_force['before_shuffle']} before the shuffle"
+            if in_force.get("before_shuffle")
+            else ""
+        ),
         place=1,
         is_rare=True,
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from shardctl.core.loaders.hugging_face.formats import of_tables
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.readers.verifying.files_here import file_path
 from shardctl.rendering.python.source import call, keywords, literal
@@ -58,7 +59,7 @@ def loaded(spec: str, order: LoaderOrder) -> Iterator[str]:
 def reads_rows_of_parquet(order: LoaderOrder) -> bool:
     """Return whether Parquet files are streamed row by row, as a generator does it."""
     asked = order.asked
-    return asked.streams and not asked.arrow and order.dataset.file_format == "parquet"
+    return asked.streams and not of_tables(asked) and order.dataset.file_format == "parquet"
 
 
 def files_of(order: LoaderOrder) -> list[str] | None:

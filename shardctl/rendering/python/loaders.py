@@ -31,6 +31,16 @@ class Rest:
 """
 
 
+_STACKED = """\
+
+
+def stacked(indices):
+    \"\"\"Return a batch as Grain makes one.\"\"\"
+    examples = [source[index] for index in indices]
+    return tree.map_structure(lambda *values: np.stack(values), *examples)
+"""
+
+
 def loader_python(simulation: Simulation) -> Iterator[str]:
     """Yield code that makes the loader of a simulation and goes through its epochs."""
     order = simulation.order
@@ -65,7 +75,7 @@ def resume_python(plan: LoaderPlan) -> Iterator[str]:
         _sorted(_imports_of_rest(order.settings)),
         _source(plan.spec, order),
         _order(plan),
-        _REST_OF_BATCHES.splitlines() if order.has_steps else (),
+        _classes_of_rest(order) if order.has_steps else (),
         _rest(plan),
     )
 
@@ -107,13 +117,12 @@ def _sorted(imports: Iterable[str]) -> list[str]:
 
 
 def _imports_of_rest(settings: ReadSettings) -> Iterator[str]:
+    yield "import shardctl"
     if settings.loader == "grain":
         yield "import grain"
-    yield "import shardctl"
-    if settings.loader == "hf":
-        yield "import datasets"
-        return
-    yield reader.TFDS
+        if settings.batch is not None:
+            yield from ("import numpy as np", "import tree")
+    yield "import datasets" if settings.loader == "hf" else reader.TFDS
     if settings.loader != "grain":
         yield f"from {_DATA} import DataLoader"
 
@@ -150,6 +159,8 @@ def _torch(order: LoaderOrder) -> Iterator[str]:
     arguments = {"batch_size": literal(settings.batch)}
     kind = "StatefulDataLoader" if settings.loader == "stateful" else "DataLoader"
     if settings.loader == "accelerate":
+        if order.goes_on_drawing:
+            yield from _manual_seed(settings)
         yield from call(
             "loader = torch.utils.data.DataLoader",
             ["source", *keywords({**arguments, "shuffle": shuffles, **_of_loader(settings)})],
@@ -158,10 +169,13 @@ def _torch(order: LoaderOrder) -> Iterator[str]:
         prepared = {
             "num_processes": "1" if host is None else "world_size",
             "process_index": "0" if host is None else "rank",
-            "use_seedable_sampler": "True",
-            "data_seed": literal(settings.shuffle_seed),
+            "use_seedable_sampler": literal(not order.goes_on_drawing),
         }
-        yield "# As Accelerator.prepare does, or the Trainer, whose data_seed this is."
+        if order.goes_on_drawing:
+            yield "# As Accelerator.prepare does by itself."
+        else:
+            prepared["data_seed"] = literal(settings.shuffle_seed)
+            yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
         yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
         return
     if settings.host is not None:
@@ -181,17 +195,23 @@ def _torch(order: LoaderOrder) -> Iterator[str]:
             yield f"generator = torch.Generator().manual_seed({settings.shuffle_seed})"
             arguments["generator"] = "generator"
         else:
-            yield "# Nothing that draws from PyTorch's generator may come between."
-            yield f"torch.manual_seed({settings.global_seed})"
+            yield from _manual_seed(settings)
     yield from call(
         f"loader = {kind}", ["source", *keywords({**arguments, **_of_loader(settings)})]
     )
+
+
+def _manual_seed(settings: ReadSettings) -> Iterator[str]:
+    yield "# Nothing that draws from PyTorch's generator may come between."
+    yield f"torch.manual_seed({settings.global_seed})"
 
 
 def _of_loader(settings: ReadSettings) -> Mapping[str, str]:
     found = {}
     if settings.workers:
         found["num_workers"] = literal(settings.workers)
+    if settings.persistent_workers:
+        found["persistent_workers"] = "True"
     if settings.drop_remainder:
         found["drop_last"] = "True"
     return found
@@ -240,6 +260,9 @@ def _grain(settings: ReadSettings) -> Iterator[str]:
 
 def _hugging_face(order: LoaderOrder) -> Iterator[str]:
     settings = order.settings
+    if settings.before_shuffle is not None:
+        yield "# The call of the script, with its own arguments."
+        yield f"dataset = dataset.{settings.before_shuffle}(...)"
     if settings.shuffle_seed is not None:
         arguments = {"seed": literal(settings.shuffle_seed)}
         if order.asked.streams and settings.buffer is not None:
@@ -287,7 +310,7 @@ def _to_tell(order: LoaderOrder) -> str:
     """Return what is told which epoch comes, "" where nothing is."""
     settings = order.settings
     if settings.loader == "accelerate":
-        return "loader"
+        return "" if order.goes_on_drawing else "loader"
     if settings.loader == "hf":
         return "dataset" if order.asked.streams else ""
     return "sampler" if settings.host is not None else ""
@@ -322,6 +345,11 @@ def _reference(dataset: Dataset) -> str:
     return str(dataset.reference or dataset.data_dir or dataset.title)
 
 
+def _classes_of_rest(order: LoaderOrder) -> list[str]:
+    stacks = _STACKED if order.settings.loader == "grain" else ""
+    return (_REST_OF_BATCHES + stacks).splitlines()
+
+
 def _rest(plan: LoaderPlan) -> Iterator[str]:
     settings, stop = plan.order.settings, plan.stop
     if stop.steps is None:
@@ -331,21 +359,19 @@ def _rest(plan: LoaderPlan) -> Iterator[str]:
         yield f"rest = Rest(range({stop.steps}, order.num_steps), in_batch={stop.in_batch})"
         element = "batch"
     workers = {"num_workers": literal(settings.workers)} if settings.workers else {}
-    if settings.loader == "hf":
-        read = "dataset.select(indices)" if element == "batch" else "dataset[indices]"
-        yield "for indices in rest:"
-        yield f"    {element} = {read}"
-        return
+    source = "dataset" if settings.loader == "hf" else "source"
     if settings.loader == "grain":
-        read = "[source[index] for index in indices]" if element == "batch" else "source[indices]"
         yield "loader = grain.MapDataset.source(rest)"
-        yield f"loader = loader.map(lambda indices: {read})"
+        if element == "batch":
+            yield "loader = loader.map(stacked)"
+        else:
+            yield "loader = loader.map(lambda index: source[index])"
         yield "loader = loader.to_iter_dataset()"
     elif element == "batch":
-        arguments = ["source", *keywords({"batch_sampler": "rest", **workers})]
+        arguments = [source, *keywords({"batch_sampler": "rest", **workers})]
         yield from call("loader = DataLoader", arguments)
     else:
         arguments = keywords({"batch_size": "None", "sampler": "rest", **workers})
-        yield from call("loader = DataLoader", ["source", *arguments])
+        yield from call("loader = DataLoader", [source, *arguments])
     yield f"for {element} in loader:"
     yield "    ..."

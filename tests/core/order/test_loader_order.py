@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.runs import runs_in
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.order.loader_order import LoaderOrder
@@ -44,13 +46,76 @@ def names(order: LoaderOrder, codes: Any) -> list[tuple[str, int]]:
     return [(str(split), int(number)) for split, number in pairs]
 
 
-def test_rows_of_a_generator_are_assumed_where_nobody_says_of_what_a_stream_is() -> None:
-    streamed = {"loader": "hf", "streaming": True, "shuffle_seed": 1}
-    (said,) = made("train", **streamed).assumptions
-    assert said.startswith("datasets has no reader of tfrecord files, so a generator is supposed")
-    for known in ({"arrow": True}, {"arrow": False}, {"streaming": None}, {"shuffle_seed": None}):
-        assert made("train", **{**streamed, **known}).assumptions == ()
+STREAMED: dict[str, Any] = {"loader": "hf", "streaming": True, "shuffle_seed": 1}
+
+
+def test_a_stream_of_files_that_nothing_reads_needs_the_word_of_the_user() -> None:
+    """Tables and rows of the same examples have two orders; of one table row they have one."""
+    with pytest.raises(UsageError, match=r"^datasets has no reader of tfrecord files; .* arrow="):
+        made("train", **STREAMED)
+    known: tuple[dict[str, Any], ...] = (
+        *({"arrow": True}, {"arrow": False}, {"streaming": None}, {"shuffle_seed": None}),
+        *({"buffer": 19}, {"loader_version": "5.0.0"}, {"before_shuffle": "map"}),
+    )
+    for said in known:
+        assert made("train", **{**STREAMED, **said}).assumptions == ()
     assert made("train", loader="torch", shuffle_seed=1).assumptions == ()
+
+
+def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -> None:
+    tables = replace(DATA, file_format="parquet")
+    ranges = resolve_subsplit("train", tables).ranges
+
+    def order(**settings: Any) -> LoaderOrder:
+        return LoaderOrder(tables, ranges, as_settings({**STREAMED, **settings}))
+
+    (said,) = order().assumptions
+    assert said.startswith("no map, filter, remove_columns, rename_column, rename_columns or ")
+    for stated in ({"arrow": True}, {"before_shuffle": "select_columns"}, {"buffer": 19}):
+        assert order(**stated).assumptions == ()
+    (said,) = order(before_shuffle="filter").assumptions
+    assert said.startswith("filter keeps every example")
+    (*_, said) = order(host="0/2").assumptions
+    assert "split_dataset_by_node; a Trainer or Accelerator" in said
+    with pytest.raises(UsageError, match=r"^before_shuffle=\"take\": choose from "):
+        order(before_shuffle="take")
+    with pytest.raises(UsageError, match="is read with shuffle_seed=N only"):
+        order(before_shuffle="map", shuffle_seed=None)
+    with pytest.raises(UsageError, match="needs streaming=True"):
+        order(before_shuffle="map", streaming=False)
+    with pytest.raises(UsageError, match=r"4\.8\.2 shares what is read of tables in a way of its"):
+        order(before_shuffle="map", loader_version="4.8.2")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"loader": "torch", "shuffle_seed": 1}, True),
+        ({"loader": "torch", "shuffle": True, "global_seed": 1}, True),
+        ({"loader": "stateful", "shuffle_seed": 1}, True),
+        ({"loader": "accelerate", "shuffle": True, "global_seed": 1, "batch": 2}, True),
+        ({"loader": "torch", "shuffle_seed": 1, "workers": 0}, False),
+        ({"loader": "torch", "shuffle_seed": 1, "epochs": 1}, False),
+        ({"loader": "torch", "shuffle_seed": 1, "host": "0/2"}, False),
+        ({"loader": "torch", "shuffle_seed": 1, "persistent_workers": False}, False),
+        ({"loader": "torch", "shuffle_seed": 1, "persistent_workers": True}, False),
+        ({"loader": "torch"}, False),
+    ],
+)
+def test_workers_that_end_are_assumed_where_it_matters(settings: Any, said: bool) -> None:
+    order = made("train", **{"workers": 2, "epochs": 2, **settings})
+    assert any("worker processes end with each epoch" in each for each in order.assumptions) == said
+
+
+def test_workers_that_stay_need_workers() -> None:
+    with pytest.raises(UsageError, match=r"persistent_workers=True needs workers=N, as torch says"):
+        made("train", loader="torch", persistent_workers=True)
+
+
+@pytest.mark.parametrize("given", [{"streaming": True}, {"buffer": 9}, {"input_shards": 1}])
+def test_a_stream_that_accelerate_deals_out_is_refused_by_name(given: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"dispatch_batches=False, give each process .* loader=hf"):
+        made("train", loader="accelerate", batch=2, **given)
 
 
 def test_the_newest_version_that_is_proven_is_taken_where_none_is_named() -> None:

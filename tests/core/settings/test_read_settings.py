@@ -229,7 +229,11 @@ def test_settings_of_the_reader_go_with_stages() -> None:
         ({"shuffle": True}, "such a switch is read with loader=torch"),
         ({"shuffle": False}, "shuffle=False: it could be shuffle_files or buffer; say which"),
         ({"loader": "torch", "cycle": 8}, "cycle=8 means nothing to PyTorch's DataLoader; it "),
-        ({"loader": "torch", "stages": "repeat(2)"}, "means nothing to PyTorch's DataLoader; it "),
+        (
+            {"loader": "torch", "stages": "repeat(2)"},
+            'stages="repeat(2)" means nothing to PyTorch\'s DataLoader; it ',
+        ),
+        ({"loader": "torch", "file_order": ("b",)}, "file_order means nothing to PyTorch's Data"),
         ({"loader": "torch", "loop": "keras-fit"}, 'loop="keras-fit" means nothing to PyTorch\'s'),
         ({"loader": "torhc"}, 'loader="torhc": choose from torch, '),
         ({"loader": "torch", "loader_version": "newest"}, "a version is numbers with dots"),

@@ -59,6 +59,7 @@ VALUES: dict[str, tuple[Any, ...]] = {
     "shuffle": (True, False),
     "streaming": (False, True),
     "arrow": (False, True),
+    "before_shuffle": ("map", "select_columns"),
 }
 
 

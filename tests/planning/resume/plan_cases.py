@@ -137,6 +137,8 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("ReadSettings", "drop_shard_remainder"): (True,),
     ("ReadSettings", "streaming"): (True, False),
     ("ReadSettings", "arrow"): (True, False),
+    ("ReadSettings", "persistent_workers"): (True, False),
+    ("ReadSettings", "before_shuffle"): ("map",),
     ("ReadSettings", "input_shards"): (4,),
     ("ReadSettings", "cycle"): (3,),
     ("ReadSettings", "cpus"): (6,),

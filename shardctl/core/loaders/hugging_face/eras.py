@@ -11,6 +11,11 @@ from typing import Literal
 DEFAULT_BUFFER = 1000
 DEFAULT_INPUT_SHARDS = 10
 
+# Calls on a stream whose order behind them is known: those that make rows of tables, and those that
+# leave tables as they are. Others hand out other examples, or shards in another order.
+MAKE_ROWS = ("map", "filter", "remove_columns", "rename_column", "rename_columns", "add_column")
+BEFORE_SHUFFLE = (*MAKE_ROWS, "select_columns", "with_format", "cast_column", "cast")
+
 Part = Literal["shuffle", "epochs", "workers", "hosts"]
 
 

@@ -15,6 +15,11 @@ from shardctl.core.loaders.handed_out import (
 )
 from shardctl.core.loaders.hugging_face.buffers import in_turn
 from shardctl.core.loaders.hugging_face.eras import Era, era_of
+from shardctl.core.loaders.hugging_face.formats import (
+    assumed_of_streams,
+    check_tables,
+    streams_tables,
+)
 from shardctl.core.loaders.hugging_face.run import Run
 from shardctl.core.loaders.hugging_face.streaming import Streaming
 from shardctl.core.phrase import Argument, phrase
@@ -63,10 +68,11 @@ def _by_index(asked: Asked) -> HandedOut:
                 Argument("host_by", asked.host_by),
             )
         )
-    if asked.input_shards is not None:
-        raise UsageError(
-            phrase("{} needs {streaming=True}", Argument("input_shards", asked.input_shards))
-        )
+    for name in ("input_shards", "before_shuffle"):
+        if getattr(asked, name) is not None:
+            raise UsageError(
+                phrase("{} needs {streaming=True}", Argument(name, getattr(asked, name)))
+            )
     n, world = asked.num_examples, asked.num_hosts
     start = n // world * asked.host + min(asked.host, n % world)
     size = n // world + (asked.host < n % world)
@@ -99,6 +105,7 @@ def _streamed(asked: Asked) -> HandedOut:
     """
     era = era_of(asked.version)
     _check_streaming(asked, era)
+    check_tables(asked)
     streaming = Streaming(asked, era)
     block = asked.batch or 1
     drops = asked.drop_remainder
@@ -128,9 +135,10 @@ def _streamed(asked: Asked) -> HandedOut:
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
     if asked.num_hosts > 1 and streaming.shares_shards:
         found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
-    loses = asked.arrow and era.strides_tables
+    loses = streams_tables(asked) and era.strides_tables
     if asked.num_hosts > 1 and not streaming.shares_shards and not loses:
         found.num_read = asked.num_examples  # all of it, of which one in so many is kept
+    found.assumptions = assumed_of_streams(asked)
     return found
 
 
@@ -173,6 +181,19 @@ def _check_streaming(asked: Asked, era: Era) -> None:
         check_buffer(asked.buffer)
     if asked.input_shards is not None:
         _check_input_shards(asked, era)
+    if asked.before_shuffle is not None:
+        if asked.seed is None:
+            given = Argument("before_shuffle", asked.before_shuffle)
+            raise UsageError(phrase("{} is read with {shuffle_seed=N} only", given))
+        if era.strides_tables:
+            raise UsageError(
+                phrase(
+                    "{}: datasets {} shares what is read of tables in a way of its own, which is "
+                    "not known behind a call; upgrade it, or leave the call out",
+                    Argument("before_shuffle", asked.before_shuffle),
+                    asked.version,
+                )
+            )
     if asked.shares and asked.host_by != "even":
         if not era.has_strategy:
             raise UsageError(

@@ -11,6 +11,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.buffers import by_halves, in_turn, one_for_one
 from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER, DEFAULT_INPUT_SHARDS, Era
+from shardctl.core.loaders.hugging_face.formats import streams_tables
 
 _SEEDS = 1 << 63  # seeds are drawn below
 
@@ -47,6 +48,7 @@ class Streaming:
         self._lengths = asked.lengths_of_shards
         self._starts = np.cumsum(self._lengths) - self._lengths
         self.buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
+        self._tables = streams_tables(asked)
         self._inputs = asked.input_shards or DEFAULT_INPUT_SHARDS
 
     def sizes(self, epoch: int) -> list[int]:
@@ -97,7 +99,7 @@ class Streaming:
         if asked.shares and self._gets_shards(self._num_shards(groups)):
             groups = [group[asked.host :: asked.num_hosts] for group in groups]
             step, offset = 1, 0
-        if offset and era.strides_tables and asked.arrow:
+        if offset and era.strides_tables and self._tables:
             groups = []
         if not asked.workers:
             return [self._reader(groups, generator, step, offset)]
@@ -121,7 +123,7 @@ class Streaming:
         step: int,
         offset: int,
     ) -> Reader:
-        if self._era.strides_tables and self._asked.arrow:
+        if self._era.strides_tables and self._tables:
             step = 1
         if generator is not None and self._era.interleave == "apart" and self._inputs > 1:
             groups = [part for group in groups for part in _parts(group, self._inputs)]
@@ -178,12 +180,11 @@ class Streaming:
 
     def _read(self, reader: Reader) -> Int64s:
         """Return the indices that one reader hands out."""
-        asked = self._asked
         streams = [self._examples_of(group) for group in reader.groups]
         if reader.generator is None:
             read = np.concatenate([*streams, np.empty(0, np.int64)])
         else:
-            block = self.rows_of_tables if asked.arrow else 1
+            block = self.rows_of_tables if self._tables else 1
             stream, blocks = in_turn(streams, block)
             generator = deepcopy(reader.generator)
             if self._era.by_halves:

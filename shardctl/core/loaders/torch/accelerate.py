@@ -1,40 +1,65 @@
-"""Hugging Face Accelerate, as its Trainer uses it: one permutation, whose batches are dealt.
+"""Hugging Face Accelerate, with and without a Trainer: a permutation whose batches are dealt.
 
 Sources: accelerate/data_loader.py (SeedableRandomSampler, BatchSamplerShard, prepare_data_loader)
-with `use_seedable_sampler`, `even_batches` and without `split_batches`, which are the Trainer's.
+with `even_batches` and without `split_batches`. A seed of the shuffle is the Trainer's, which sets
+`use_seedable_sampler`; `torch.manual_seed` is what the order comes from without it, which is the
+default of `Accelerator()`.
 """
 
 from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import HandedOut
-from shardctl.core.loaders.torch.dealt import Deal
-from shardctl.core.loaders.torch.generator import check_seed
+from shardctl.core.loaders.torch.dealt import Deal, Permutations
+from shardctl.core.loaders.torch.generator import Generator, check_seed, num_draws
 from shardctl.core.loaders.torch.samplers import (
     by_epoch,
     check_any,
     dealt,
+    one_seed,
+    randomly,
     shuffles,
     whole_batches,
+    workers_end,
 )
 from shardctl.core.phrase import phrase
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UsageError
+
+_AS_THE_TRAINER = phrase(
+    "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
+    "which {shuffle=True} with {global_seed=N} is, the seed of set_seed or torch.manual_seed"
+)
 
 
 def handed_out(asked: Asked) -> HandedOut:
     """Return what one process hands out of a DataLoader that Accelerate has prepared."""
-    permutation = None
-    if shuffles(asked):
-        check_any(asked)
-        if asked.seed is None:
-            raise UnpredictableOrderError(
-                phrase(
-                    "{shuffle=True} without a seed has another order in each run; give "
-                    "{shuffle_seed=N}, the data_seed or seed of the Trainer"
-                )
-            )
-        permutation = by_epoch(asked, check_seed(asked.seed, "the seed"))
-    return dealt(asked, _deal(asked), permutation)
+    if not shuffles(asked):
+        return dealt(asked, _deal(asked), None)
+    check_any(asked)
+    one_seed(asked, "the data_seed or seed of the Trainer")
+    found = dealt(asked, _deal(asked), _permutations(asked))
+    if asked.seed is not None:
+        found.assumptions = (_AS_THE_TRAINER,)
+    elif asked.num_hosts == 1:
+        found.assumptions = workers_end(asked)
+    return found
+
+
+def _permutations(asked: Asked) -> Permutations:
+    """Return those of its seedable sampler, as the Trainer sets it, or of torch's RandomSampler.
+
+    `prepare_data_loader` gives the RandomSampler of several processes a generator, seeded by the
+    first draw; a lone process iterates torch's DataLoader as it is.
+    """
+    if asked.seed is not None:
+        return by_epoch(asked, check_seed(asked.seed, "the seed"))
+    if asked.num_hosts == 1:
+        return randomly(asked)
+    n = asked.num_examples
+    seed = Generator(check_seed(asked.global_seed or 0, "the global seed")).int64(0)
+    own = Generator(seed)
+    # RandomSampler draws another permutation at its end, of which it takes no element.
+    return lambda epoch: own.randperm(n, (asked.first_epoch + epoch) * 2 * num_draws(n))
 
 
 def _deal(asked: Asked) -> Deal:

@@ -14,7 +14,7 @@ from shardctl.core.loaders.torch.generator import Generator, check_seed, num_dra
 from shardctl.core.phrase import phrase
 from shardctl.errors import UnpredictableOrderError, UsageError
 
-_BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
+BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
 
 
 def handed_out(asked: Asked) -> HandedOut:
@@ -45,8 +45,10 @@ def single(asked: Asked) -> HandedOut:
     """Return what a DataLoader hands out whose sampler is its own."""
     if asked.drop_shard_remainder:
         raise UsageError(phrase("{drop_shard_remainder=True} needs {host=I/N}"))
-    permutation = _randomly(asked) if shuffles(asked) else None
-    return dealt(asked, Deal(size=whole_batches(asked, asked.num_examples)), permutation)
+    permutation = randomly(asked) if shuffles(asked) else None
+    found = dealt(asked, Deal(size=whole_batches(asked, asked.num_examples)), permutation)
+    found.assumptions = workers_end(asked)
+    return found
 
 
 def shuffles(asked: Asked) -> bool:
@@ -63,6 +65,7 @@ def whole_batches(asked: Asked, num_examples: int) -> int:
 
 def dealt(asked: Asked, deal: Deal, permutation: Permutations | None) -> HandedOut:
     """Return the epochs that are asked for, each dealt by one deal."""
+    _check_workers(asked)
     return Dealt(
         asked.num_examples,
         deal,
@@ -88,8 +91,8 @@ def check_any(asked: Asked) -> None:
         )
 
 
-def one_seed(asked: Asked) -> None:
-    """Refuse two seeds, of which one would be ignored, and none.
+def one_seed(asked: Asked, own: str = "the seed of the DataLoader's own generator") -> None:
+    """Refuse two seeds, of which one would be ignored, and none; `own` is what `seed` is.
 
     Raises:
         UsageError: both are given.
@@ -98,21 +101,22 @@ def one_seed(asked: Asked) -> None:
     if asked.seed is not None and asked.global_seed is not None:
         raise UsageError(
             phrase(
-                "{shuffle_seed} is a generator of the DataLoader's own, {global_seed} is "
-                "torch.manual_seed, which it then does not read; leave one out"
+                "{shuffle_seed} is {}, {global_seed} is torch.manual_seed, which it then does not "
+                "come from; leave one out",
+                own,
             )
         )
     if asked.seed is None and asked.global_seed is None:
         raise UnpredictableOrderError(
             phrase(
                 "{shuffle=True} without a seed has another order in each run; give {global_seed=N} "
-                "where torch.manual_seed(N) is called, or {shuffle_seed=N} of the DataLoader's "
-                "generator"
+                "where torch.manual_seed(N) is called, or {shuffle_seed=N}, {}",
+                own,
             )
         )
 
 
-def _randomly(asked: Asked) -> Permutations:
+def randomly(asked: Asked) -> Permutations:
     """Return the permutations of `DataLoader(shuffle=True)`, which draws anew at each iteration."""
     check_any(asked)
     one_seed(asked)
@@ -120,10 +124,34 @@ def _randomly(asked: Asked) -> Permutations:
     if asked.seed is not None:
         own = Generator(check_seed(asked.seed, "the seed of the DataLoader's generator"))
         # Besides its permutation, RandomSampler draws another one of which it takes no element.
-        an_epoch = _BASE_SEED + 2 * num_draws(n)
-        return lambda epoch: own.randperm(n, (first + epoch) * an_epoch + _BASE_SEED)
+        an_epoch = base_seeds(asked) + 2 * num_draws(n)
+        return lambda epoch: own.randperm(n, BASE_SEED + (first + epoch) * an_epoch)
     default = Generator(check_seed(asked.global_seed or 0, "the global seed"))
     # An iteration draws two numbers of 64 bits: `_base_seed`, and the seed of its sampler.
-    return lambda epoch: Generator(
-        default.int64((first + epoch) * 2 * _BASE_SEED + _BASE_SEED)
-    ).randperm(n)
+    an_epoch = base_seeds(asked) + BASE_SEED
+    return lambda epoch: Generator(default.int64(BASE_SEED + (first + epoch) * an_epoch)).randperm(
+        n
+    )
+
+
+def base_seeds(asked: Asked) -> int:
+    """Return how many draws an epoch takes for `_base_seed`: workers that stay have one for all."""
+    return 0 if asked.persistent_workers else BASE_SEED
+
+
+def workers_end(asked: Asked) -> tuple[str, ...]:
+    """Return what is assumed of the workers, where starting them draws from what shuffles."""
+    later = asked.first_epoch + asked.epochs > 1
+    if not (shuffles(asked) and asked.workers and later) or asked.persistent_workers is not None:
+        return ()
+    return (
+        phrase(
+            "worker processes end with each epoch; if they stay, {persistent_workers=True}, later "
+            "epochs have another order; {persistent_workers=False} leaves this out"
+        ),
+    )
+
+
+def _check_workers(asked: Asked) -> None:
+    if asked.persistent_workers and not asked.workers:
+        raise UsageError(phrase("{persistent_workers=True} needs {workers=N}, as torch says"))

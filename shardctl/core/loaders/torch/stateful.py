@@ -3,7 +3,8 @@
 Sources: torchdata/stateful_dataloader/sampler.py (RandomSampler is seeded when the loader is made,
 and an iterator of it permutes when it is made), torch/utils/data/dataloader.py and
 torchdata/stateful_dataloader/stateful_dataloader.py (an iterator of the loader makes one of the
-sampler, and another in `_reset`, which is called where there are workers). What a state restores is
+sampler, and another in `_reset`, which is called where there are workers; workers that stay are
+started once, and their epochs begin with `_reset` alone). What a state restores is
 the generator before the permutation in use, so epochs after a resume are those of a run that was
 not interrupted. Before
 torchdata 0.11.0 the seed was 1 whatever `manual_seed` was given, and workers changed nothing.
@@ -16,6 +17,8 @@ from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.torch.dealt import Deal
 from shardctl.core.loaders.torch.generator import Generator, check_seed, num_draws
 from shardctl.core.loaders.torch.samplers import (
+    BASE_SEED,
+    base_seeds,
     check_any,
     dealt,
     distributed,
@@ -23,6 +26,7 @@ from shardctl.core.loaders.torch.samplers import (
     shuffles,
     single,
     whole_batches,
+    workers_end,
 )
 from shardctl.core.loaders.versions import release_of
 from shardctl.core.phrase import phrase
@@ -38,36 +42,44 @@ def handed_out(asked: Asked) -> HandedOut:
     if not shuffles(asked):
         return single(asked)
     check_any(asked)
-    n, sampler = asked.num_examples, _generator(asked)
-    # Of how many permutations an epoch reads which.
+    n, sampler, own = asked.num_examples, _generator(asked), asked.seed is not None
+    permutation = num_draws(n)
+    first, an_epoch = 0, permutation
     if _is_before(asked.version, SEEDED_FROM):
-        drawn, read = 2, 0  # that of `RandomSampler` of torch, which draws another at its end
-    else:
-        drawn, read = (2, 1) if asked.workers else (1, 0)
-    return dealt(
+        an_epoch *= 2  # that of `RandomSampler` of torch, which draws another at its end
+    elif asked.workers:
+        first = permutation
+        if not asked.persistent_workers:
+            an_epoch *= 2
+    if own:  # `_base_seed` is drawn from it, too, after the first permutation of an iterator
+        first += BASE_SEED if asked.workers else 0
+        an_epoch += base_seeds(asked)
+    found = dealt(
         asked,
         Deal(size=whole_batches(asked, n)),
-        lambda epoch: sampler.randperm(
-            n, ((asked.first_epoch + epoch) * drawn + read) * num_draws(n)
-        ),
+        lambda epoch: sampler.randperm(n, first + (asked.first_epoch + epoch) * an_epoch),
     )
+    found.assumptions = workers_end(asked)
+    return found
 
 
 def _generator(asked: Asked) -> Generator:
     """Return the generator of the loader's sampler."""
     one_seed(asked)
-    if asked.global_seed is None:
+    before = _is_before(asked.version, SEEDED_FROM)
+    if before and (asked.seed is not None or asked.persistent_workers):
         raise UsageError(
             phrase(
-                "{shuffle_seed} without {host=I/N} is a generator that a StatefulDataLoader and "
-                "its sampler draw from in turn: after a resume it goes on with other draws, so the "
-                "epochs that follow differ; give {global_seed=N} and call torch.manual_seed(N)"
+                "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
+                "proven from torchdata {} on, not of {}; give {global_seed=N} alone",
+                SEEDED_FROM,
+                asked.version,
             )
         )
-    seed = check_seed(asked.global_seed, "the global seed")
-    if _is_before(asked.version, SEEDED_FROM):
-        return Generator(1)
-    return Generator(Generator(seed).int64(0))
+    if asked.seed is not None:
+        return Generator(check_seed(asked.seed, "the seed of the loader's generator"))
+    seed = check_seed(asked.global_seed or 0, "the global seed")
+    return Generator(1 if before else Generator(seed).int64(0))
 
 
 def _is_before(version: str, other: str) -> bool:

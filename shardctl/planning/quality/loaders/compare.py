@@ -93,7 +93,10 @@ def compare_loaders(
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
     storage = storage_order(order_of(resolved, ReadSettings()).order)  # kept: most ways read it
     sizes = storage.shard_sizes
-    ways = tuple(way_to_read(resolved, way, num_hosts) for way in ways_to_read(settings))
+    ways = tuple(
+        way_to_read(resolved, way, num_hosts)
+        for way in ways_to_read(settings, resolved.dataset.file_format)
+    )
     said = (warning for way in ways for warning in way.warnings)
     return LoaderComparison(
         dataset=resolved.dataset,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from shardctl.core.loaders.hugging_face.eras import era_of
+from shardctl.core.loaders.hugging_face.formats import is_read
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD
@@ -18,6 +19,8 @@ DEFAULT_BATCH = 256
 _BUFFERS = (1_000, 10_000)  # of tf.data, as tutorials and the guides of TFDS have them
 _OTHER_BUFFER = 1_000  # the default of `IterableDataset.shuffle`
 _SEED, _BUFFER_SEED = 1, 2
+# Of Hugging Face's streams alone.
+_OF_STREAMS = ("input_shards", "arrow", "before_shuffle")
 # What the rows say themselves, or what would make one row another question than the next.
 _OF_THE_ROWS = frozenset(
     {"buffer", "buffer_seed", "epochs", "stages", "loader", "loader_version", "repeat_files"}
@@ -45,10 +48,11 @@ class Way:
     shares: bool = True
 
 
-def ways_to_read(settings: ReadSettings) -> tuple[Way, ...]:
+def ways_to_read(settings: ReadSettings, file_format: str = "parquet") -> tuple[Way, ...]:
     """Return the ways that are compared; a setting is left out where a loader does not take it.
 
-    The buffer that is given stands for the usual ones, the seed for the stand-ins.
+    The buffer that is given stands for the usual ones, the seed for the stand-ins; Hugging Face
+    reads tables in place of a format that it has no reader of.
 
     >>> [way.reader for way in ways_to_read(ReadSettings())][:3]
     ['TFDS: files, shuffle(1,000)', 'TFDS: files, shuffle(10,000)', 'HF 4.8.5: \
@@ -56,7 +60,7 @@ shuffle(1,000)']
     """
     return (
         *_of_tfds(settings),
-        *_of_hugging_face(settings),
+        *_of_hugging_face(settings, file_format),
         *_of_grain(settings),
         *_of_torch(settings),
     )
@@ -106,11 +110,13 @@ def _of_tfds(settings: ReadSettings) -> Iterator[Way]:
         )
 
 
-def _of_hugging_face(settings: ReadSettings) -> Iterator[Way]:
+def _of_hugging_face(settings: ReadSettings, file_format: str) -> Iterator[Way]:
     buffer = _OTHER_BUFFER if settings.buffer is None else settings.buffer
     seed = _seed(settings)
     for version in _streaming_versions(settings):
         own: dict[str, Any] = {"streaming": True, "shuffle_seed": seed, "buffer": buffer}
+        if settings.arrow is None and not is_read(file_format):
+            own["arrow"] = True
         if era_of(version).interleave == "never":
             own["input_shards"] = None
         yield Way(
@@ -123,7 +129,7 @@ def _of_hugging_face(settings: ReadSettings) -> Iterator[Way]:
         )
     yield Way(
         reader="HF: Dataset.shuffle",
-        settings=_for(settings, "hf", shuffle_seed=seed, input_shards=None, arrow=None),
+        settings=_for(settings, "hf", shuffle_seed=seed, **dict.fromkeys(_OF_STREAMS)),
         access="by index",
         continued="not by itself",
     )

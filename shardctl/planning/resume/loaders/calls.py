@@ -38,15 +38,14 @@ def calls_of(order: LoaderOrder, stop: Stop) -> tuple[LoaderCall, ...]:
     settings = order.settings
     epoch = settings.pass_index + stop.epoch
     calls = []
-    draws = settings.loader in ("torch", "stateful") and settings.host is None
     if settings.loader == "grain":
         skipped, batches = stop.consumed, stop.steps
     else:
         skipped, batches = stop.in_epoch, stop.steps_in_epoch
         # A Dataset of Hugging Face has no set_epoch: all its epochs have one order.
-        if not draws and (settings.loader != "hf" or order.asked.streams):
+        if not order.goes_on_drawing and (settings.loader != "hf" or order.asked.streams):
             calls.append(LoaderCall(call="set_epoch", arguments={"epoch": epoch}))
-    if draws:
+    if order.goes_on_drawing:
         if order.shuffles:
             # A seed of PyTorch's generator and that of a loader's own give different orders.
             own = settings.shuffle_seed
@@ -83,6 +82,11 @@ def advice_of(order: LoaderOrder, stop: Stop) -> tuple[str, ...]:
             "load_state_dict goes on too, from a state that was saved then and with as many "
             "workers; this plan needs no state"
         )
+        if settings.host is None and settings.shuffle_seed is not None:
+            found.append(
+                "the loader draws other numbers from its own generator after load_state_dict, so "
+                "the epochs that follow are others then; those of this plan are as if never stopped"
+            )
     elif settings.loader == "accelerate":
         found.append(
             "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
@@ -90,7 +94,7 @@ def advice_of(order: LoaderOrder, stop: Stop) -> tuple[str, ...]:
         )
     elif order.asked.streams:
         found.append(
-            "load_state_dict of an IterableDataset loses what its shuffle buffer held; skip reads "
-            f"{counted(stop.in_epoch, 'example')} again and loses none"
+            "load_state_dict of an IterableDataset loses what its shuffle buffer held, and may "
+            f"repeat examples; skip reads {counted(stop.in_epoch, 'example')} again and loses none"
         )
     return tuple(found)

@@ -23,6 +23,7 @@ _NUM_CASES = 60
 _SIZES = (0, 1, 2, 3, 7, 8, 20, 33, 50)
 # Chosen by hand: corners of the deal, and hosts that see a little of a long permutation.
 _HOST = {"shares": True, "seed": 5}
+_STAY = {"workers": 2, "persistent_workers": True}
 _CHOSEN: dict[str, list[dict[str, Any]]] = {
     "torch": [
         {"n": 10, "host": 1, "num_hosts": 3, "first_epoch": 2, **_HOST},
@@ -37,12 +38,18 @@ _CHOSEN: dict[str, list[dict[str, Any]]] = {
         {"n": 12, "global_seed": 5, "shuffle": True, "first_epoch": 1, "epochs": 3, "batch": 5},
         {"n": 12, "seed": 5, "shuffle": True, "first_epoch": 1, "epochs": 3, "workers": 2},
         {"n": 12, "global_seed": 5, "shuffle": True, "epochs": 2, "batch": 5, "workers": 3},
+        {"n": 12, "global_seed": 5, "shuffle": True, "epochs": 4, "batch": 5, **_STAY},
+        {"n": 12, "seed": 5, "shuffle": True, "first_epoch": 1, "epochs": 3, **_STAY},
     ],
     "stateful": [
         {"n": 12, "global_seed": 5, "shuffle": True, "epochs": 3, "batch": 5},
         {"n": 12, "global_seed": 5, "shuffle": True, "epochs": 3, "batch": 5, "workers": 2},
         {"n": 12, "global_seed": 5, "shuffle": True, "first_epoch": 2, "workers": 3},
         {"n": 1, "global_seed": 5, "shuffle": True, "epochs": 3, "workers": 2},
+        {"n": 12, "global_seed": 5, "shuffle": True, "epochs": 4, "batch": 5, **_STAY},
+        {"n": 12, "seed": 5, "shuffle": True, "epochs": 3, "batch": 5},
+        {"n": 12, "seed": 5, "shuffle": True, "first_epoch": 1, "epochs": 3, "workers": 2},
+        {"n": 12, "seed": 5, "shuffle": True, "first_epoch": 1, "epochs": 3, **_STAY},
         {"n": 10, "host": 1, "num_hosts": 3, "epochs": 2, "workers": 2, "batch": 2, **_HOST},
     ],
     "accelerate": [
@@ -55,6 +62,8 @@ _CHOSEN: dict[str, list[dict[str, Any]]] = {
         {"n": 17, "host": 1, "num_hosts": 2, "batch": 8, "shares": True},
         {"n": 100_000, "host": 7, "num_hosts": 1000, "batch": 8, "first_epoch": 3, **_HOST},
         {"n": 20, "seed": 5, "batch": 8, "epochs": 2, "workers": 2},
+        {"n": 20, "seed": 5, "batch": 8, "epochs": 3, **_STAY},
+        {"n": 20, "global_seed": 5, "shuffle": True, "batch": 8, "epochs": 3, **_STAY},
     ],
 }
 LOADERS = tuple(_CHOSEN)

@@ -33,8 +33,6 @@ def settings_by_chance(
     settings["drop_remainder"] = settings["batch"] is not None and rng.random() < 0.3
     seed = rng.choice(SEEDS) if rng.random() < 0.5 else rng.getrandbits(63)
     kind = rng.choice(["host", "host", "own", "global", "none"])
-    if (kind == "own" and loader == "stateful") or (kind == "global" and loader == "accelerate"):
-        kind = "host"
     if kind == "host":
         world = rng.choice([1, 2, 3, 4, 5, 8, 64])
         settings |= {"shares": True, "num_hosts": world, "host": rng.randrange(world)}
@@ -44,4 +42,9 @@ def settings_by_chance(
         settings |= {"seed": seed, "shuffle": rng.choice([None, None, True, False])}
     if kind == "global":
         settings |= {"global_seed": seed, "shuffle": True}
+        if loader == "accelerate":
+            world = rng.choice([1, 1, 2, 3, 8])
+            settings |= {"shares": world > 1, "num_hosts": world, "host": rng.randrange(world)}
+    if settings["workers"] and rng.random() < 0.5:
+        settings["persistent_workers"] = True
     return settings

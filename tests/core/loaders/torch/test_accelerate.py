@@ -45,6 +45,22 @@ def test_all_processes_have_whole_batches_and_as_many_of_them() -> None:
     assert sorted(times.tolist()) == [1] * 36 + [2] * 14
 
 
+def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_torchs() -> None:
+    (said,) = handed_out(asked_of({"n": 9, "batch": 2, "seed": 1})).assumptions
+    assert "Accelerator() alone has another order, which shuffle=True with global_seed=N" in said
+    settings = {"n": 9, "batch": 2, "global_seed": 1, "shuffle": True, "epochs": 2}
+    own, torch = handed_out(asked_of(settings)), LOADERS["torch"].handed_out(asked_of(settings))
+    assert own.assumptions == ()
+    assert own.indices_at(np.arange(18)).tolist() == torch.indices_at(np.arange(18)).tolist()
+    # What Accelerator.prepare handed out to two processes that torchrun started (torch 2.13.0).
+    of_two = {"n": 37, "batch": 4, "global_seed": 11, "shuffle": True, "shares": True}
+    ranks = [handed_out(asked_of({**of_two, "num_hosts": 2, "host": rank})) for rank in range(2)]
+    assert [rank.indices_at(np.arange(6)).tolist() for rank in ranks] == [
+        [25, 35, 15, 29, 10, 19],
+        [0, 4, 32, 9, 16, 6],
+    ]
+
+
 @pytest.mark.parametrize(
     ("settings", "kind", "said"),
     [
@@ -52,6 +68,7 @@ def test_all_processes_have_whole_batches_and_as_many_of_them() -> None:
         ({"seed": 1, "batch": None}, UsageError, "give batch=N of one process"),
         ({"batch": None}, UsageError, "give batch=N of one process"),
         ({"n": 0, "seed": 1}, UsageError, "refuses an empty dataset"),
+        ({"seed": 1, "global_seed": 2}, UsageError, "is the data_seed or seed of the Trainer"),
         ({"seed": 1 << 64}, UsageError, "which torch refuses as a seed"),
         ({"seed": -(1 << 63) - 1, "first_epoch": 1}, UsageError, "which torch refuses as a seed"),
     ],

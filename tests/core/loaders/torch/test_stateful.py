@@ -62,7 +62,6 @@ def test_before_its_seed_was_drawn_all_runs_had_one_order() -> None:
     [
         ({"shuffle": True}, UnpredictableOrderError, "without a seed has another order in each"),
         ({"seed": 1, "global_seed": 2}, UsageError, "leave one out"),
-        ({"seed": 1}, UsageError, "after a resume it goes on with other draws"),
         ({"n": 0, "global_seed": 1, "shuffle": True}, UsageError, "refuses an empty dataset"),
         ({"shares": True, "global_seed": 5}, UsageError, "means nothing to DistributedSampler"),
     ],
@@ -72,3 +71,9 @@ def test_what_is_open_or_not_continued_is_refused(
 ) -> None:
     with pytest.raises(kind, match=said):
         handed_out(asked_of({"n": 9, **settings}))
+
+
+@pytest.mark.parametrize("settings", [{"seed": 1}, {"global_seed": 1, "persistent_workers": True}])
+def test_what_is_not_proven_of_an_old_version_is_refused(settings: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"are proven from torchdata 0\.11\.0 on, not of 0\.10\.1"):
+        handed_out(asked_of({"n": 9, "shuffle": True, "workers": 1, **settings}, "0.10.1"))

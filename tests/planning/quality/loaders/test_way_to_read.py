@@ -21,7 +21,9 @@ _TOY = Dataset(
 def _ways(settings: ReadSettings, spec: str = "train", dataset: Dataset = _TOY) -> list[WayToRead]:
     num_hosts = 1 if settings.host is None else settings.host.count
     resolved = resolved_spec(dataset, spec)
-    return [way_to_read(resolved, way, num_hosts) for way in ways_to_read(settings)]
+    return [
+        way_to_read(resolved, way, num_hosts) for way in ways_to_read(settings, dataset.file_format)
+    ]
 
 
 def _shards_in_batches(way: WayToRead, batch: int) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shardctl.core.loaders.hugging_face.eras import era_of
+from shardctl.core.loaders.hugging_face.formats import streams_tables
 from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
@@ -38,8 +39,8 @@ _FAR_SMALLER = 2  # times
             "Write a number of shards that is a multiple of the hosts; from 5.1.0 on "
             "strategy='shards', {host_by=files}, gives some hosts a shard more in place of it."
         ),
-        example="shardctl lint --loader hf --loader-version 5.2.0 --hosts 3 --shuffle-seed 1 "
-        "--buffer 10000 -d imagenet2012",
+        example="shardctl lint --loader hf --loader-version 5.2.0 --arrow --hosts 3 "
+        "--shuffle-seed 1 --buffer 10000 -d imagenet2012",
     ),
     loaders=_HF,
 )
@@ -163,7 +164,7 @@ def lost_stride(context: LintContext) -> Iterator[Violation]:
         asked = order.asked
         if asked.num_hosts == 1 or streaming.shares_shards:
             continue
-        if era_of(order.version).strides_tables and asked.arrow:
+        if era_of(order.version).strides_tables and streams_tables(asked):
             yield Violation(
                 why=f"{read.spec}: datasets {order.version} gives all examples to the first of "
                 f"{asked.num_hosts:,} hosts, and none to the others",

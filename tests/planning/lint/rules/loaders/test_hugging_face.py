@@ -17,9 +17,11 @@ HF: dict[str, Any] = {
     "streaming": True,
     "shuffle_seed": 1,
     "buffer": 5000,
+    "arrow": True,
 }
 OLD: dict[str, Any] = {**HF, "loader_version": "4.8.5"}
 BROKEN: dict[str, Any] = {**HF, "loader_version": "4.8.0"}
+ROWS: dict[str, Any] = {**BROKEN, "arrow": False}
 MAP: dict[str, Any] = {"loader": "hf", "loader_version": "5.2.0", "shuffle_seed": 1}
 PARQUET: dict[str, Any] = {"file_format": "parquet"}
 
@@ -50,7 +52,7 @@ CASES: tuple[Row, ...] = (
         case(**BROKEN, usage=hosts(3), layout=PARQUET),
         case(**{**BROKEN, "loader_version": "4.8.3"}, usage=hosts(3), layout=PARQUET),
     ),
-    ("SC094", case(**BROKEN, usage=hosts(3), layout=PARQUET), case(**BROKEN, usage=hosts(3))),
+    ("SC094", case(**BROKEN, usage=hosts(3), layout=PARQUET), case(**ROWS, usage=hosts(3))),
     (
         "SC094",
         case(**BROKEN, usage=hosts(3), layout=PARQUET),
