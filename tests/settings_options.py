@@ -63,6 +63,7 @@ _EACH: dict[str, st.SearchStrategy[Any]] = {
     "loader_version": st.sampled_from(["2.9", "0.2.18"]),
     "shuffle": st.booleans(),
     "workers": st.integers(0, 3),
+    "persistent_workers": st.booleans(),
     "drop_shard_remainder": st.booleans(),
     "streaming": st.booleans(),
     "arrow": st.booleans(),

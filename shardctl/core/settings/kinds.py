@@ -119,12 +119,15 @@ class Switch(SettingKind):
         return truth_value(value)
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Word(SettingKind):
-    """One of some words."""
+    """One of some words, which help shows unless they are too many: then what they are."""
+
+    of: str = ""
 
     @property
     def metavar(self) -> str:
-        return "|".join(self.words)
+        return self.of or "|".join(self.words)
 
     def typed(self, value: Any) -> str:
         if not isinstance(value, str):

@@ -460,8 +460,8 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="before_shuffle",
-        kind=Word(words=BEFORE_SHUFFLE),
-        help="Call on the stream before its shuffle.",
+        kind=Word(words=BEFORE_SHUFFLE, of="CALL"),
+        help="Call before the shuffle, as map or cast_column.",
         stands_for="load_dataset(streaming).map(..).shuffle(..)",
         about="loader",
         said=lambda in_force: (
