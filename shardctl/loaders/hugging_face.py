@@ -14,6 +14,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.formats import of_tables
 from shardctl.loaders.live import LiveLoader, Source, library
+from shardctl.loaders.row_files import rows_of_files
 
 _COLUMN = "index"
 # What `split_dataset_by_node` calls the ways to share.
@@ -40,9 +41,9 @@ class LiveHuggingFace(LiveLoader):
         """
         datasets = library("datasets", "hf")
         if asked.streams and not of_tables(asked):
-            dataset = datasets.IterableDataset.from_generator(
-                _rows_of_files, gen_kwargs={"file_format": file_format, "files": list(files)}
-            )
+            # By pyarrow: of a `load_dataset` in there each worker would read a share again.
+            given = {"files": list(files), "file_format": file_format}
+            dataset = datasets.IterableDataset.from_generator(rows_of_files, gen_kwargs=given)
             yield from self._read(asked, dataset)
             return
         dataset = datasets.load_dataset(
@@ -185,16 +186,6 @@ def _rows(source: list[Source], shards: list[tuple[int, int]]) -> Iterator[dict[
     for one, (start, stop) in zip(source, shards, strict=True):
         for index in range(start, stop):
             yield {_COLUMN: int(one[index])}
-
-
-def _rows_of_files(file_format: str, files: list[str]) -> Iterator[dict[str, Any]]:
-    datasets = library("datasets", "hf")
-    for file in files:
-        dataset = datasets.load_dataset(
-            file_format, data_files=[file], split="train", streaming=True
-        )
-        undecoded = _without_decoding(dataset.features)
-        yield from dataset if undecoded is None else dataset.cast(undecoded)
 
 
 _TABLE = 7  # rows of a table; a table ends with its shard

@@ -31,7 +31,7 @@ class RowFiles:
 
     def __post_init__(self) -> None:
         firsts: list[int] = []
-        for row in self._rows():
+        for row in rows_of_files(self.files, self.file_format):
             firsts.append(self._index_of.setdefault(_digest(row), len(firsts)))
         self.firsts: Int64s = np.array(firsts, np.int64)
 
@@ -59,10 +59,12 @@ class RowFiles:
         """Return the first index with the same contents as each."""
         return np.where(indices < 0, -1, self.firsts[indices])
 
-    def _rows(self) -> Iterator[Mapping[str, Any]]:
-        for path in self.files:
-            for batch in _tables(path, self.file_format):
-                yield from batch.to_pylist()
+
+def rows_of_files(files: Sequence[str], file_format: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of Parquet or Arrow files, one file after the other, as pyarrow reads them."""
+    for path in files:
+        for batch in _tables(path, file_format):
+            yield from batch.to_pylist()
 
 
 def _tables(path: str, file_format: str) -> Iterator[Any]:

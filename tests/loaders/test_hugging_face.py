@@ -146,3 +146,42 @@ def test_a_layout_of_real_files_is_read_as_the_library_reads_them(
         order = shardctl.plan_order(str(layout), "train", {"loader": "hf", **settings}).order
         codes = order.codes_at(np.arange(order.num_examples)).tolist()
         assert codes == [row["index"] for row in real]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        *({"before_shuffle": name} for name in BEFORE_SHUFFLE),
+        {"arrow": False},
+        pytest.param({"arrow": False, "workers": 2, "batch": 3}, marks=pytest.mark.long),
+        pytest.param({"before_shuffle": "map", "workers": 2, "batch": 3}, marks=pytest.mark.long),
+    ],
+    ids=str,
+)
+def test_the_stated_pipeline_is_what_runs_over_real_files(
+    settings: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows of a generator in workers too, each of which reads its files and no part of them."""
+    datasets = pytest.importorskip(
+        "datasets", reason="needs Hugging Face Datasets: pip install datasets"
+    )
+    if "workers" in settings:
+        pytest.importorskip("torch", reason="needs PyTorch: pip install torch")
+    datasets.disable_progress_bars()
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    whole = datasets.Dataset.from_dict({"index": list(range(100)), "text": ["a", "b"] * 50})
+    files = [str(tmp_path / f"{shard}.parquet") for shard in range(5)]
+    for shard, file in enumerate(files):  # of 20 examples each
+        whole.shard(5, shard, contiguous=True).to_parquet(file, batch_size=7)
+    asked = Asked(
+        lengths=np.full(5, 20),
+        version=metadata.version("datasets"),
+        file_format="parquet",
+        seed=4,
+        buffer=30,
+        **settings,
+    )
+    rows = LiveHuggingFace().rows(asked, files, "parquet")
+    found = handed_out(asked)
+    expected = found.indices_at(np.arange(found.num_examples)).tolist()
+    assert [row["index"] for batch in rows for row in batch] == expected
