@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
@@ -22,8 +24,11 @@ from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Sever
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.planning.open_splits import refuse_open_hosts
 
-# Splits that nobody trains on, by how their names begin.
+# Splits that nobody trains on, by how their names begin; files, by a word of their names.
 _EVALUATION = ("test", "val", "dev", "eval")
+_WORDS = re.compile(r"(?<![a-z])(tests?|val|valid|validation|dev|eval|evaluation)(?![a-z])")
+# Codes of findings that are not made any more.
+_RETIRED = ("SC075",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +169,20 @@ def _resolved(specs: Sequence[str], dataset: Dataset) -> list[Resolved]:
 
 
 def _is_evaluation(resolved: Resolved) -> bool:
-    return all(piece.split.name.lower().startswith(_EVALUATION) for piece in resolved.ranges)
+    return all(_names_evaluation(resolved.dataset, piece.split) for piece in resolved.ranges)
+
+
+def _names_evaluation(dataset: Dataset, split: Split) -> bool:
+    """Whether a split is called as what nobody trains on; of files that a script names, those."""
+    if split.name.lower().startswith(_EVALUATION):
+        return True
+    if not dataset.is_counted or "train" in split.name.lower():
+        return False
+    folder = PurePath(dataset.data_dir or "").name
+    names = [name.lower() for name in split.filenames]
+    if any(map(_WORDS.search, names)):
+        return all(map(_WORDS.search, names))
+    return _WORDS.search(folder.lower()) is not None and not any("train" in name for name in names)
 
 
 def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
@@ -203,6 +221,8 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
     """
     for name, prefixes in (("select", select), ("ignore", ignore)):
         for prefix in prefixes:
+            if name == "ignore" and prefix.upper() in _RETIRED:
+                continue  # as files of projects have it
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
                 raise UsageError(
                     phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))

@@ -135,9 +135,8 @@ class _Parts:
 
     def _read(self, part: Part) -> Read:
         reader = self.readers[id(part)]
-        # Settings say of these that nobody knows their length.
-        is_open = "repeat_files" in dict(reader.settings) or "host" in dict(reader.settings)
-        asserts = reader.asserts_cardinality or is_open
+        # Where hosts share the files, the settings say that nobody knows how many are there.
+        asserts = reader.asserts_cardinality or "host" in dict(reader.settings)
         if self.sole is not None:
             return Read(assert_cardinality=asserts)
         return Read(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError, UsageError
@@ -25,6 +27,7 @@ from tests.cases import FUZZ, check_cases
 from tests.planning.lint.rules.rule_cases import SEEDED, Case, case, codes_of, dataset
 from tests.strategies import datasets
 
+LOOSE = "map(calls=4, deterministic=False)"
 CODES = [rule.code for rule in LINT_RULES]
 
 
@@ -32,6 +35,51 @@ def test_every_rule_of_the_modules_is_looked_for() -> None:
     names = (module.name for module in pkgutil.walk_packages(rules.__path__, f"{rules.__name__}."))
     modules = [importlib.import_module(name) for name in names]
     assert {code for module in modules for code in codes_of(module)} == set(CODES)
+
+
+def test_a_retired_code_is_ignored_as_before_and_not_selected() -> None:
+    assert chosen_rules(ignore=["SC075", "sc017"]) == chosen_rules(ignore=["SC017"])
+    with pytest.raises(UsageError, match="no finding has this code"):
+        chosen_rules(["SC075"])
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        f"{LOOSE} | shuffle(9, seed=1) | {LOOSE}",
+        f"shuffle(9, seed=1) | with_options(deterministic=False) | {LOOSE}",
+    ],
+)
+def test_what_is_handed_out_as_it_is_ready_is_found_once_a_pipeline(stages: str) -> None:
+    (found,) = lint(dataset(), "train", {"stages": stages}, select=["SC007"]).findings
+    assert found.why.count("stage ") == 2
+    settings = {"stages": stages, "deterministic": False}
+    assert len(lint(dataset(), "train", settings, select=["SC007"]).findings) == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "names", "evaluates"),
+    [
+        ("d", ["pascal_val-00000-of-00002.tfrecord", "pascal_val-00001-of-00002.tfrecord"], True),
+        ("d", ["my_eval_set.tfrecord"], True),
+        ("d", ["validation.tfrecord"], True),
+        ("d", ["a_val.tfrecord", "a_train.tfrecord"], False),
+        ("d", ["values.tfrecord"], False),
+        ("d", ["latest.tfrecord"], False),
+        ("val", ["a.tfrecord", "b.tfrecord"], True),
+        ("val", ["train_a.tfrecord"], False),
+        ("d", ["a.tfrecord"], False),
+    ],
+)
+def test_files_that_are_called_so_are_evaluated(
+    folder: str, names: list[str], evaluates: bool
+) -> None:
+    files = ShardFiles(num_shards=len(names), names=tuple(names))
+    split = Split(name="files", shard_lengths=(20,) * len(names), files=(files,))
+    data = Dataset(name=folder, splits=(split,), data_dir=f"/data/{folder}", origin=COUNTED_LAYOUT)
+    found = lint(data, "files", {"cycle": 1}, select=["SC017"])
+    assert [read.evaluates for read in found.context.reads] == [evaluates]
+    assert bool(found.findings) is not evaluates
 
 
 def test_codes_are_stable_numbers_in_groups_of_ten() -> None:

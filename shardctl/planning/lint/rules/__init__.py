@@ -65,7 +65,6 @@ LINT_RULES: tuple[Rule, ...] = (
     shuffled.shuffled_batches,
     cached.cached_shuffle,
     cached.unfilled_cache,
-    shuffled.mixed_epochs,
     mixtures.drifting_mixture,
     mixtures.cut_mixture,
     counts.open_count,

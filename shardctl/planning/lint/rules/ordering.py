@@ -33,8 +33,9 @@ from shardctl.planning.lint.rules.stages import as_settings
 )
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find `options.deterministic = False`."""
-    yield from as_settings.not_deterministic(context)
-    if context.settings.deterministic is False:
+    if context.settings.deterministic is not False:
+        yield from as_settings.not_deterministic(context)
+    else:
         yield Violation(
             why="examples come as their decoding ends, in another order each run, whatever the "
             "seeds",

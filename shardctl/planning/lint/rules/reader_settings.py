@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import unstated_reading
+from shardctl.core.stages.stages import Read
 from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -55,7 +56,8 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         'goes well; the example after it raises "Input dataset was expected to contain N elements '
         'but contained at least N+1". The job fails after its first epoch.',
         source="TFDS core/reader.py, assert_cardinality_and_apply_options. The assertion is left "
-        "out with an InputContext, and .take(N) of no more than an epoch hides it.",
+        "out with an InputContext, and .take(N) of no more than an epoch hides it. What "
+        "inspect finds without it is written read(assert_cardinality=False).",
         fix=phrase(
             "Set ReadConfig(assert_cardinality=False) and say so with {assert_cardinality=False}."
         ),
@@ -65,10 +67,13 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
 def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     """Find files that repeat under an assertion of how many examples there are."""
     usage = context.usage
-    if not (context.settings.repeat_files and usage.assert_cardinality):
+    if not (context.settings.repeat_files and usage.assert_cardinality and context.knows_length):
         return
-    if not context.knows_length:
-        return
+    readers = [chain.pipeline.source for chain in context.chains]
+    if context.dataset.is_counted or (
+        readers and not any(isinstance(one, Read) and one.has_cardinality for one in readers)
+    ):
+        return  # files that TFDS does not read, or without its assertion
     for read in (*context.trained, *context.evaluated):
         num_examples = sum(piece.num_examples for piece in context.ranges_of_host(read))
         if not num_examples or (usage.take is not None and usage.take <= num_examples):

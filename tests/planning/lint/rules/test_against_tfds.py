@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
+import shardctl.tfds
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.file_formats import num_rows_written
@@ -81,6 +82,14 @@ def test_files_that_repeat_break_the_assertion_after_an_epoch(folders: dict[str,
         next(reader)
 
     assert not found(folder, "SC022", usage=Usage(assert_cardinality=False), **endless)
+    inspect_pipeline = shardctl.tfds.inspect
+    for asserts in (True, False):  # as inspect finds it
+        inspected = inspect_pipeline(repeated(folder, assert_cardinality=asserts)).settings
+        assert bool(lint(folder, "train", inspected, select=["SC022"]).findings) is asserts
+    files = tf.data.Dataset.list_files(f"{folder}/*train*", shuffle=False).repeat()
+    plain = inspect_pipeline(files.interleave(tf.data.TFRecordDataset, cycle_length=2)).settings
+    assert plain.repeat_files
+    assert not lint(folder, "train", plain, select=["SC022"]).findings
     without = repeated(folder, assert_cardinality=False)
     assert len(read_ids(without.take(2 * TOTAL + 1))) == 2 * TOTAL + 1
 

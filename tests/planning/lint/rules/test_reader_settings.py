@@ -25,6 +25,12 @@ CASES: tuple[Row, ...] = (
     ("SC021", case(cycle="auto", cpus=8), case(cycle=3)),
     ("SC022", case(**ENDLESS), case(**ENDLESS, usage={"assert_cardinality": False})),
     ("SC022", case(**ENDLESS), case(**ENDLESS, host_by="files", **HOSTS)),
+    ("SC022", case(**ENDLESS), case(**ENDLESS, **COUNTED)),  # files that TFDS does not read
+    (
+        "SC022",
+        case(repeat_files=True, stages="shuffle(9, seed=1)"),
+        case(repeat_files=True, stages="read(assert_cardinality=False) | shuffle(9, seed=1)"),
+    ),
     ("SC022", case(**ENDLESS, usage={"take": 6401}), case(**ENDLESS, usage={"take": 6400})),
     ("SC023", case(repeat_files=True, **SMALL), case(repeat_files=True)),
     (

@@ -99,6 +99,7 @@ def shuffles_of(context: LintContext) -> Iterator[tuple[str, Shuffle]]:
 
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find maps and options that hand out what is ready first (SC007)."""
+    places = []
     for chain in context.stage_chains:
         for here in chain.stages(lambda read: None):
             stage = here.stage
@@ -106,12 +107,14 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
                 continue
             if isinstance(stage, Map) and stage.calls in (None, 1):
                 continue  # one at a time is in order
-            yield Violation(
-                why=f"{here.place}, {text_of_part(stage)}: elements come as they are ready, in "
-                "another order each run, whatever the seeds",
-                fix="leave out deterministic=False",
-                settings=_STAGES,
-            )
+            places.append(f"{here.place}, {text_of_part(stage)}")
+    if places:
+        yield Violation(
+            why=f"{'; '.join(places)}: elements come as they are ready, in another order each "
+            "run, whatever the seeds",
+            fix="leave out deterministic=False",
+            settings=_STAGES,
+        )
 
 
 def keras_pairs(context: LintContext) -> Iterator[Violation]:

@@ -1,13 +1,12 @@
-"""SC071, SC072 and SC075: stages on the wrong side of a shuffle."""
+"""SC071 and SC072: stages on the wrong side of a shuffle."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.core.stages.stages import Batch, Cache, Read, Shuffle, Skip, Stage, Take, Unbatch
+from shardctl.core.stages.stages import Batch, Cache, Read, Skip, Stage, Take, Unbatch
 from shardctl.core.stages.text import text_of_part
-from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.chains import StageAt, repeats, reshuffles, shuffles
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
@@ -108,41 +107,3 @@ def _open_batch(stages: tuple[Stage, ...]) -> Batch | None:
         elif isinstance(stage, Unbatch) and stack:
             stack.pop()
     return stack[-1] if stack else None
-
-
-@rule(
-    "SC075",
-    "mixed-epochs",
-    "notice",
-    "a repeat before the shuffle",
-    story=Story(
-        happens="ds.repeat().shuffle(B) makes one stream of all epochs: while the buffer crosses "
-        "the border of two, examples of the next epoch come before the last ones of this epoch. "
-        "As many steps as an epoch has then hold some examples twice and others not at all. That "
-        "saves the time in which the buffer fills anew, and it may be meant.\n\n"
-        "ds.shuffle(B).repeat() shows every example once before any comes again.",
-        source="The tf.data guide, 'Randomly shuffling input data'; "
-        "tensorflow/core/kernels/data/repeat_dataset_op.cc.",
-        fix=phrase("Shuffle, then repeat; or {ignore=[SC075]} where it is meant."),
-        example="shardctl lint --stages 'repeat(3) | shuffle(10000, seed=1)' -d mnist",
-    ),
-)
-def mixed_epochs(context: LintContext) -> Iterator[Violation]:
-    """Find a shuffle that reads several epochs as one stream."""
-    for read in context.staged_reads[:1]:
-        for here in context.stages_at(read):
-            repeat = next(filter(repeats, reversed(here.before)), None)
-            if repeat is None or not isinstance(here.stage, Shuffle) or not shuffles(here.stage):
-                continue
-            buffer = here.stage.buffer
-            much = "all epochs" if buffer == WHOLE_DATASET else f"{buffer:,} elements"
-            yield Violation(
-                why=f"{here.place}, {text_of_part(here.stage)}, mixes the end of an epoch with "
-                f"the beginning of the next, {much} at a time",
-                fix=phrase(
-                    "{} before {}, or {ignore=[SC075]} where it is meant",
-                    text_of_part(here.stage),
-                    text_of_part(repeat),
-                ),
-                settings=("stages",),
-            )

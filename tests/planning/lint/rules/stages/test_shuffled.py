@@ -1,4 +1,4 @@
-"""SC071, SC072 and SC075: what each finds something in, and the nearest it does not."""
+"""SC071 and SC072: what each finds something in, and the nearest it does not."""
 
 from __future__ import annotations
 
@@ -37,15 +37,6 @@ CASES: tuple[Row, ...] = (
     ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"batch(64) | unbatch | {SHUFFLE}")),
     ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"{SHUFFLE} | batch(64) | {SHUFFLE}")),
     ("SC072", staged(f"batch(2) | {SHUFFLE}"), staged(f"batch(1) | {SHUFFLE}")),
-    ("SC075", staged(f"repeat(2) | {SHUFFLE}"), staged(f"{SHUFFLE} | repeat(2)")),
-    ("SC075", staged(f"repeat | map | {SHUFFLE}"), staged(f"repeat(1) | map | {SHUFFLE}")),
-    (
-        "SC075",
-        staged(
-            f"sample_from_datasets([train | repeat, test | repeat], seed=1) | repeat | {SHUFFLE}"
-        ),
-        staged(f"sample_from_datasets([train | repeat, test | repeat], seed=1) | {SHUFFLE}"),
-    ),
 )
 
 
