@@ -21,6 +21,10 @@ class NotASplitError(UsageError):
         self.named = named
 
 
+class UnnamedDatasetError(UsageError):
+    """No dataset is named, where an answer is kept or checked."""
+
+
 class DatasetError(ShardctlError):
     """A dataset, its metadata or a layout file is missing, broken or contradicts itself."""
 

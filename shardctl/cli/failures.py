@@ -13,7 +13,7 @@ from typer.exceptions import TyperException
 from shardctl.cli.output import fail, say
 from shardctl.core.nearness import nearest
 from shardctl.core.text import choices, printable, quoted
-from shardctl.errors import DatasetError, NotASplitError, ShardctlError
+from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UnnamedDatasetError
 
 
 def report(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> int:
@@ -25,6 +25,10 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
             say(line)
     if isinstance(error, NotASplitError):
         fail(_not_a_split(error, arguments))
+        return error.exit_code
+    if isinstance(error, UnnamedDatasetError):
+        here = [word for _, word in _positional(arguments) if os.path.exists(word)]
+        fail(_not_a_split(NotASplitError(str(error), here[0]), arguments) if here else error)
         return error.exit_code
     if isinstance(error, ShardctlError):
         spread = _spread_pattern(arguments) if isinstance(error, DatasetError) else None
@@ -109,22 +113,42 @@ def _spread_pattern(arguments: Sequence[str]) -> str | None:
 def _with_dataset(arguments: Sequence[str], named: str, split: str) -> list[str]:
     """Return the command with a dataset where it belongs that stands where a spec does.
 
-    What else was typed stays, but for another dataset. Where it is not clear which word is the
-    spec, since an option comes before it, the command is left alone with its dataset.
+    What else was typed stays, but for another dataset.
     """
     command = arguments[0] if arguments else ""
-    needs_spec = command == "plan" or split != "train"
     words = _taken_out(arguments, ("-d", "--dataset"))[1]
-    specs = [at for at, word in enumerate(words) if word == named or word.startswith(f"{named}[")]
-    at = specs[0] if len(specs) == 1 else 0
-    if at == 0 or words[at - 1].startswith("-"):
-        words = [command, split] if needs_spec else [command]
-    elif words[at] != named and command != "layout":
+    given = _positional(words)
+    at = next((at for at, word in given if word == named or word.startswith(f"{named}[")), 0)
+    if at and words[at] != named and command != "layout":
         words[at] = split + words[at].removeprefix(named)
-    else:
-        is_named = split in words or command == "layout"
-        words[at : at + 1] = [split] if needs_spec and not is_named else []
+    elif at:
+        is_whole = command == "layout" or "--files" in words or len(given) > 1
+        needs_spec = not is_whole and (command == "plan" or split != "train")
+        words[at : at + 1] = [split] if needs_spec else []
     return [*words, "-d", named]
+
+
+def _positional(arguments: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the words behind a command that are neither options nor their values, with places."""
+    from shardctl.cli.app import application
+
+    command = arguments[0] if arguments else ""
+    params = application(command).commands[command].params
+    valued = {
+        name
+        for one in params
+        if not getattr(one, "is_flag", False)
+        for name in getattr(one, "opts", ())
+    }
+    found, skips = [], False
+    for at, word in enumerate(arguments):
+        if not at or skips:
+            skips = False
+        elif word.startswith("-") and len(word) > 1:
+            skips = word.replace("_", "-") in valued
+        else:
+            found.append((at, word))
+    return found
 
 
 def _taken_out(words: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -164,6 +188,10 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["command"]:
         return _no_such("command", match["name"], commands)
     if match["extra"]:
+        if os.path.exists(match["words"]):
+            said = _not_a_split(NotASplitError("", match["words"]), arguments)
+            if not isinstance(said, ShardctlError):
+                return said
         too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
         return _spread_pattern(arguments) or too_many
     if match["missing"] and parameter is not None:

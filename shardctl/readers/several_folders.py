@@ -52,6 +52,7 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
         splits=joined,
         folders=tuple(folder for dataset in datasets for folder in folders_of(dataset)),
         notes=tuple(note for dataset in datasets for note in dataset.notes),
+        damaged=tuple(finding for dataset in datasets for finding in dataset.damaged),
     )
 
 

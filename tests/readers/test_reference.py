@@ -411,7 +411,8 @@ class TestSeveral:
     def test_the_first_one_gives_name_version_and_folder(self, home: Path, tmp_path: Path) -> None:
         build_dataset(tmp_path, name="second", splits={"train": [7], "new": [1]}, with_files=False)
         dataset = read("toy:1.2.0", str(tmp_path / "second"), home=home)
-        assert dataset.title == "toy:1.2.0"
+        assert (dataset.name, dataset.version) == ("toy", "1.2.0")
+        assert dataset.title == "toy:1.2.0 + second:1.0.0"
         assert dataset.data_dir == str(home / "tensorflow_datasets" / "toy" / "1.2.0")
         assert dataset.split("train").shard_lengths == (3, 0, 5, 7)
         assert dataset.split("train").location(3)[0] == str(tmp_path / "second" / "1.0.0")

@@ -53,7 +53,9 @@ def test_splits_of_one_name_join_where_they_first_appear() -> None:
 
 
 def test_the_first_dataset_gives_the_name_the_version_and_the_order() -> None:
-    assert merge_datasets([MON, TUE]).title == "mon:1.0.0"
+    assert merge_datasets([MON, TUE]).version == "1.0.0"
+    assert merge_datasets([MON, TUE]).title == "mon:1.0.0 + tue:2.0.0"
+    assert merge_datasets([MON, MON]).title == "mon:1.0.0"
     ordered = replace(TUE, ordered=True)
     assert merge_datasets([ordered, MON]).ordered
     assert not merge_datasets([MON, ordered]).ordered

@@ -195,9 +195,11 @@ def _files(
             raise UsageError(
                 f"{option_name(name)} with --files: the files are read whole, in no order"
             )
+    from shardctl.readers.index.bare import naming_damaged
     from shardctl.readers.verifying.verify_files import verify_files
 
-    dataset = chosen_dataset(source, project_here(source))
+    with naming_damaged():
+        dataset = chosen_dataset(source, project_here(source))
     return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watch)
 
 

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 from shardctl.cli.output import say, warn
 from shardctl.core.secrets import public_url
 from shardctl.core.text import printable
-from shardctl.errors import DatasetError, NotASplitError, ShardctlError, UsageError
+from shardctl.errors import (
+    DatasetError,
+    NotASplitError,
+    ShardctlError,
+    UnnamedDatasetError,
+    UsageError,
+)
 from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
@@ -101,7 +107,7 @@ def dataset_and_refs(
         counting=Counting(cache=not options.no_cache),
     )
     if chosen.note is not None and is_read and options.must_be_named:
-        raise UsageError(
+        raise UnnamedDatasetError(
             "no dataset is named, and this answer is kept or checked: name one with --dataset REF, "
             "in SHARDCTL_DATASET, or as dataset: in shardctl.yaml"
         )

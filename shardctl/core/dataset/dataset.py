@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import Kind, kind_of, made_kind
 from shardctl.core.dataset.even_lengths import even_lengths
+from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.packed_ints import PackedInts
@@ -295,7 +296,8 @@ class Dataset:
     `compression` is how its TFRecord files are packed, "GZIP" or "ZLIB", None for not at all; the
     order is the same, so it is no part of the fingerprint.
     `reference` finds a counted dataset again: files, a pattern, or a layout file, as a whole path;
-    `notes` say what its files leave open.
+    `notes` say what its files leave open, `damaged` which of them could not be counted, where that
+    was asked for; these are no shards.
     `folders` are the datasets that were merged into this one, in order, where they are known;
     see `folders_of`. `features` is asked for `example_size`; it is no part of the layout.
     """
@@ -311,6 +313,7 @@ class Dataset:
     origin: str = "metadata"
     reference: str | None = field(default=None, compare=False, repr=False)
     notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    damaged: tuple[FileFinding, ...] = field(default=(), compare=False, repr=False)
     folders: tuple[Dataset, ...] = ()
     features: Callable[[], Any] | None = field(default=None, compare=False, repr=False)
 
@@ -379,8 +382,10 @@ class Dataset:
 
     @property
     def title(self) -> str:
-        """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
-        return dataset_title(self.name, self.config, self.version)
+        """Name, config and version as TFDS writes them, `coco/2017:1.1.0`; of all that it is of."""
+        titles = [folder.title for folder in self.folders]
+        titles = titles or [dataset_title(self.name, self.config, self.version)]
+        return " + ".join(dict.fromkeys(titles))
 
     @cached_property
     def identity(self) -> DatasetIdentity:

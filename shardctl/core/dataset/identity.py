@@ -51,8 +51,9 @@ class DatasetHead:
 
     @property
     def title(self) -> str:
-        """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
-        return dataset_title(self.name, self.config, self.version)
+        """Name, config and version as TFDS writes them, `coco/2017:1.1.0`; of all that it is of."""
+        own = dataset_title(self.name, self.config, self.version)
+        return " + ".join(dict.fromkeys(folder.title or own for folder in self.folders)) or own
 
     def record(self) -> dict[str, Any]:
         """Return the head alone as a mapping, without what a whole identity knows besides.
@@ -136,7 +137,8 @@ def _folders(then: DatasetHead, now: DatasetHead) -> Iterator[Difference]:
             yield Difference(field="folders", split=split, then=before, now=after)
     old, new = ([folder.title for folder in side.folders] for side in (then, now))
     known = len(old) == len(new) and None not in (*old, *new)
-    if known and then.title == now.title and Counter(old) != Counter(new):
+    same = all(getattr(then, name) == getattr(now, name) for name in ("name", "config", "version"))
+    if known and same and Counter(old) != Counter(new):
         yield Difference(field="folder_titles", then=tuple(old), now=tuple(new))
 
 

@@ -5,14 +5,22 @@ from __future__ import annotations
 import itertools
 import os
 import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
+from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.phrase import Phrase, phrase
 from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.dataset_name import parse_dataset_name
+
+if TYPE_CHECKING:
+    from shardctl.readers.index.answer import Index
 
 _ON_LISTING = "list_files"  # a note on an order, which is said where an order is asked for
 _LOOKED_AT = 10_000  # files of a folder among which one of records is looked for
@@ -31,6 +39,21 @@ class Counting:
 
 
 COUNTING = Counting()
+
+_NAMES_DAMAGED: ContextVar[bool] = ContextVar("names_damaged", default=False)
+
+
+@contextmanager
+def naming_damaged() -> Iterator[None]:
+    """Read record files that are damaged too: a dataset names them, in place of an error.
+
+    Of one file that is named, shards beside it that are not read are nothing wrong.
+    """
+    token = _NAMES_DAMAGED.set(True)
+    try:
+        yield
+    finally:
+        _NAMES_DAMAGED.reset(token)
 
 
 def means_record_files(ref: str) -> bool:
@@ -95,16 +118,35 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     from shardctl.readers.index.index import index
 
     try:
-        found = index(path, cache=counting.cache, watch=watching())
+        names_damaged = _NAMES_DAMAGED.get()
+        found = index(path, cache=counting.cache, keep_going=names_damaged, watch=watching())
     except (DatasetError, UsageError) as error:
         said = error.args[0]
         if isinstance(said, Phrase):  # of an argument of `index`
             said = phrase("{}; shardctl index takes it, and writes a layout.yaml for here", said)
         raise DatasetError(said) from error
-    for fault in found.faults():
+    damaged = tuple(_damaged(found, path)) if names_damaged else ()
+    for fault in () if names_damaged else found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
     notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
-    return replace(found.dataset, reference=path, notes=notes)
+    if damaged and not found.splits:  # nothing is whole: the splits that there would be
+        return replace(_uncounted(path), reference=path, notes=notes, damaged=damaged)
+    return replace(found.dataset, reference=path, notes=notes, damaged=damaged)
+
+
+def _damaged(found: Index, path: str) -> Iterator[FileFinding]:
+    for file in found.broken:
+        yield file.finding
+    kinds: dict[str, FindingKind] = {"gap": "missing", "duplicate": "extra"}
+    for problem in found.problems if found.num_files > 1 else ():
+        yield FileFinding(
+            filename=os.path.basename(path),
+            expected=None,
+            found=None,
+            reason=problem.text,
+            kind=kinds.get(problem.kind, "wrong-count"),
+            split=problem.split,
+        )
 
 
 def _way_out(path: str) -> str:

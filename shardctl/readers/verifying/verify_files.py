@@ -15,6 +15,7 @@ from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
 from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.index.bare import naming_damaged
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.runner import Runner, RunnerLike
 from shardctl.readers.missing_files import none_here
@@ -82,6 +83,7 @@ class FilesVerification(Tabular):
         )
 
 
+@naming_damaged()  # while `checked` reads the dataset
 @checked
 def verify_files(
     dataset: DatasetLike,
@@ -226,6 +228,8 @@ class _Check:
         own: list[list[FileFinding]] = [[] for _ in self._splits]
         for place in sorted(self._found):
             own[place[0]].append(self._found[place])
+        names = {split.name for split in self._splits}
+        yield from (found for found in self._dataset.damaged if found.split in names)
         for split, found in zip(self._splits, own, strict=True):
             needed = [shard for shard, length in enumerate(split.shard_lengths) if length]
             missing = all(file.kind == "missing" for file in found)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import json
 import os
@@ -85,6 +86,56 @@ def test_every_damaged_file_is_named(shardctl: Shardctl, damaged: Path) -> None:
     ran = shardctl("verify", "test", "--files", "-d", damaged)
     assert ran.exit_code == 1
     assert "1 problem:" in ran.stdout
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """Five files without metadata: a length, the data of another, and the end of a third broken."""
+    folder = tmp_path / "bare"
+    folder.mkdir()
+    records = framed(b"abc") * 4
+    for shard in range(5):
+        data = bytearray(records)
+        if shard in (1, 2):
+            data[{1: 2, 2: 13}[shard]] ^= 1
+        path = folder / f"data-{shard:05d}-of-00005.tfrecord"
+        path.write_bytes(data[:-1] if shard == 4 else data)
+    return folder
+
+
+def test_every_damaged_file_without_metadata_is_named(shardctl: Shardctl, bare: Path) -> None:
+    ran = shardctl("verify", "--files", "-d", bare, "-f", "json")
+    assert (ran.exit_code, ran.stderr) == (1, "")
+    found = {file["filename"][5:10]: file["kind"] for file in json.loads(ran.stdout)["files"]}
+    assert found == {"00001": "header", "00002": "data", "00004": "cut"}
+    python = importlib.import_module("shardctl").verify_files(str(bare))
+    assert {finding.kind for finding in python.findings} == {"header", "data", "cut"}
+    (bare / "data-00003-of-00005.tfrecord").unlink()
+    ran = shardctl("verify", "--files", "-d", bare)
+    assert ran.exit_code == 1
+    assert "train: 1 of 5 shards is missing: 3" in ran.stdout
+    assert "4 problems:" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("shard", "code", "said"),
+    [
+        (0, 0, "every file holds what was counted"),
+        (1, 1, "1 problem:"),
+        (4, 1, "cut off in record"),
+    ],
+)
+def test_one_file_can_be_checked_alone(
+    shardctl: Shardctl, bare: Path, shard: int, code: int, said: str
+) -> None:
+    file = bare / f"data-{shard:05d}-of-00005.tfrecord"
+    ran = shardctl("verify", "--files", "-d", file)
+    assert (ran.exit_code, ran.stderr) == (code, "")
+    assert said in ran.stdout
+    assert "missing" not in ran.stdout
+    ran = shardctl("verify", "--files", file)
+    assert (ran.exit_code, ran.stdout) == (2, "")
+    assert f"is a dataset: shardctl verify --files -d {file}" in ran.stderr
 
 
 @pytest.mark.parametrize(

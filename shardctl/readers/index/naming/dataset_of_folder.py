@@ -8,10 +8,10 @@ from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import snake_case, version_key
 from shardctl.readers.index.naming.split_words import split_word
 
-# Folders that are called by what is in them.
+# Folders that are called by what is in them. Those that are called by a format, `parquet`, are not
+# among them: what is above them is as often a disk, or a project, as a dataset.
 _PLAIN = re.compile(
-    r"data|dataset|datasets|files|shards?|records?|tf_?records?|parquet|arrow|mds|wds|webdataset"
-    r"|array_?records?|tar|default|main|raw|tmp|snapshots",
+    r"data|dataset|datasets|files|shards?|records?|default|main|raw|tmp|snapshots",
     re.IGNORECASE,
 )
 # Folders of Hugging Face's caches: fingerprints and commits, and what is of the hub.

@@ -13,6 +13,8 @@ from shardctl.readers.index.naming.dataset_of_folder import dataset_of_folder, v
         ("/d/mnist/train", "mnist", None),
         ("/d/mnist/data/train", "mnist", None),
         ("/data/train", "train", None),
+        ("/w/parquet", "parquet", None),
+        ("/home/me/tfrecords/val", "tfrecords", None),
         ("gs://bucket/FashionMNIST/1.0.0", "fashion_mnist", "1.0.0"),
         ("hf://datasets/me/my-data", "my_data", None),
         ("/", None, None),
