@@ -301,6 +301,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "ordered": False,
                 "origin": "metadata",
                 "folders": (world.dataset, world.dataset),
+                "damaged": (),
                 "features": _no_features,
                 "compression": "GZIP",
                 "notes": ["counted"],

@@ -113,7 +113,7 @@ def test_every_damaged_file_without_metadata_is_named(shardctl: Shardctl, bare: 
     (bare / "data-00003-of-00005.tfrecord").unlink()
     ran = shardctl("verify", "--files", "-d", bare)
     assert ran.exit_code == 1
-    assert "train: 1 of 5 shards is missing: 3" in ran.stdout
+    assert "train: shard 3 of 5 is missing" in ran.stdout
     assert "4 problems:" in ran.stdout
 
 
