@@ -22,7 +22,7 @@ import shardctl
 import shardctl.grain
 import shardctl.tfds
 import shardctl.torch
-from shardctl import Dataset, Host, PinnedOrder, Query, ReadSettings, Split, Usage
+from shardctl import Dataset, FileFinding, Host, PinnedOrder, Query, ReadSettings, Split, Usage
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
 from shardctl.readers.index.counting.local_runner import LocalRunner
@@ -301,7 +301,7 @@ CALLS: Mapping[str, list[Call]] = {
                 "ordered": False,
                 "origin": "metadata",
                 "folders": (world.dataset, world.dataset),
-                "damaged": (),
+                "damaged": (FileFinding(filename="toy", expected=None, found=None),),
                 "features": _no_features,
                 "compression": "GZIP",
                 "notes": ["counted"],

@@ -18,11 +18,13 @@ class LoaderVersion:
     """The version in force, and what surprises about it.
 
     is_proven: whether the rule agreed with it where shardctl is made; else it was verified here.
+    assumptions: what is taken for granted where nothing says which version it is, in sentences.
     """
 
     version: str
     is_proven: bool = True
     warnings: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()
 
 
 def loader_version(settings: ReadSettings) -> LoaderVersion:
@@ -40,7 +42,14 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
         return _proven(loader, named) or _verified(loader, named) or _refuse_named(loader, named)
     installed = provided("installed_version")(loader.library)
     if installed is None:
-        return LoaderVersion(version=loader.proven[-1])
+        newest = loader.proven[-1]
+        said = phrase(
+            "{} {}, since none is installed here; {loader_version=} leaves this out",
+            loader.library,
+            newest,
+            loader_version=newest,
+        )
+        return LoaderVersion(version=newest, assumptions=(said,))
     return installed_loader_version(loader, installed) or _refuse_installed(loader, installed)
 
 

@@ -158,7 +158,9 @@ def order_of_loader(
 
     settings = replace(settings, loader_version=version.version)
     resolved = as_read_by(resolved, settings)
-    order = LoaderOrder(resolved.dataset, resolved.ranges, settings)
+    order = LoaderOrder(
+        resolved.dataset, resolved.ranges, settings, assumptions=version.assumptions
+    )
     return _planned(resolved, order, version.warnings)
 
 

@@ -46,7 +46,9 @@ class LoaderOrder(Order):
         settings: ReadSettings,
         *,
         version: str | None = None,
+        assumptions: Sequence[str] = (),
     ) -> None:
+        """`assumptions` are those of who asks, beside those of the rule."""
         self.dataset = dataset
         self.settings = settings
         self.loader: Loader = LOADERS[settings.loader]
@@ -83,11 +85,12 @@ class LoaderOrder(Order):
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
+        self._assumptions = tuple(assumptions)
 
     @property
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each."""
-        return self.handed_out.assumptions
+        return (*self._assumptions, *self.handed_out.assumptions)
 
     @property
     def goes_on_drawing(self) -> bool:

@@ -387,7 +387,7 @@ SETTINGS: tuple[Setting, ...] = (
         kind=VersionNumber(),
         help="Version of the loader's library.",
         stands_for="pip show",
-        default="the installed one",
+        default="the installed one, else the newest known",
         about="loader",
         is_rare=True,
     ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -122,7 +122,8 @@ def _planned(
     """Return the order of the settings, and what makes those of other hosts."""
     if settings.loader == "tfds":
         return order_of(resolved, settings), lambda other: order_of(resolved, other).order
-    version = loader_version(settings)  # looked up once, however many hosts there are
+    # Looked up once, however many hosts there are; each row says its version.
+    version = replace(loader_version(settings), assumptions=())
 
     def order_under(other: ReadSettings) -> Order:
         return order_of_loader(resolved, other, version).order
