@@ -20,6 +20,7 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_
 from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.pinned.pinned_sources import without_stages
@@ -80,8 +81,8 @@ def resume_on_hosts(
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
-            settings, files that repeat without end, no such mode, or a mode or risk as for
-            `resume`.
+            settings, files that repeat without end, no such mode, a mode or risk as for `resume`,
+            or more new hosts than files that they share, with epochs to follow.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
     >>> import shardctl
@@ -133,13 +134,14 @@ def resume_on_hosts(
     whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
     follow = num_further_epochs(whole.order, last) if unfinished else 0
     further = further_epochs(whole.order, last) if unfinished else ()
-    remaining_total = sum(h.order.num_examples for h in old) - sum(counts)
+    _refuse_epochs(whole.order, follow, to_hosts)
     if unseeded:
         further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
-        sizes = settings.host_mode.num_examples(
-            SharedReads(whole.order.reads, whole.ranges), to_hosts
-        )
-        remaining_total = _total(left.num_examples, sizes * follow, settings)
+    sizes = np.zeros(to_hosts, np.int64)
+    if follow:
+        reads = SharedReads(whole.order.reads, whole.ranges)
+        sizes = settings.host_mode.num_examples(reads, to_hosts) * follow
+    total = _total(left.num_examples, sizes, settings)
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
     return ResumePlan(
         dataset=dataset.identity,
@@ -149,7 +151,7 @@ def resume_on_hosts(
         consumed=sum(counts),
         epoch=last,
         remaining=left.num_examples,
-        remaining_total=remaining_total,
+        remaining_total=total,
         instructions=left.select(slice(0, 0)),
         pending=None if settings.buffer is None or unseeded else _pending_ids(old),
         unseeded=unseeded,
@@ -162,23 +164,36 @@ def resume_on_hosts(
         warnings=(
             *planned[0].warnings,
             *_several_epochs(epochs),
-            *_unreadable_epochs(whole.order, follow, to_hosts),
+            *_dropped(left.num_examples + int(sizes.sum()) - total),
         ),
     )
 
 
-def _unreadable_epochs(order: Order, follow: int, to_hosts: int) -> tuple[str, ...]:
-    """Return what keeps TFDS from sharing the epochs that follow: fewer files than hosts."""
-    mode, num_files = order.settings.host_mode, len(order.reads)
-    if not follow or not mode.refuses_files(num_files, to_hosts):
+def _dropped(num_dropped: int) -> tuple[str, ...]:
+    if not num_dropped:
         return ()
     return (
         phrase(
-            "{to_hosts=}: {}, so no host reads the epochs that follow; go on with {} at most",
+            "{drop_remainder=True}: each new host drops a last batch of its own, {} in all",
+            counted(num_dropped, "example"),
+        ),
+    )
+
+
+def _refuse_epochs(order: Order, follow: int, to_hosts: int) -> None:
+    """Refuse epochs to follow that TFDS does not share: of fewer files than hosts."""
+    mode, num_files = order.settings.host_mode, len(order.reads)
+    if not follow or not mode.refuses_files(num_files, to_hosts):
+        return
+    raise UsageError(
+        phrase(
+            "{to_hosts=}: {}, so no host could read the epochs that follow; go on with {} at most, "
+            "or state {epochs=} for the rest of this epoch alone",
             mode.refusal(to_hosts, num_idle=0, num_files=num_files),
             num_files,
             to_hosts=to_hosts,
-        ),
+            epochs=order.settings.epochs - follow,
+        )
     )
 
 

@@ -13,6 +13,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
@@ -127,6 +128,26 @@ def cases(draw: st.DrawFn) -> Case:
     )
 
 
+def new_hosts(case: Case) -> list[ReadSettings]:
+    hosts = [Host(index=i, count=case.to_hosts) for i in range(case.to_hosts)]
+    one = replace(case.settings, epochs=1, batch=None, drop_remainder=False)
+    return [replace(one, host=host) for host in hosts]
+
+
+def handed_out_in_all(case: Case, plan: ResumePlan) -> int:
+    """Count what each new host has: its share and its own epochs, in whole batches if it drops."""
+    total = 0
+    for share, settings in zip(plan.hosts, new_hosts(case), strict=True):
+        each = share.num_examples
+        if plan.num_further_epochs:
+            order = plan_order(case.dataset, case.spec, settings).order
+            each += plan.num_further_epochs * order.num_examples
+        if case.settings.drop_remainder:
+            each -= each % (case.settings.batch or 1)
+        total += each
+    return total
+
+
 def check(case: Case) -> None:
     """Add up what the old hosts have handed out and what the new ones are to read."""
     count = len(case.stops)
@@ -138,14 +159,21 @@ def check(case: Case) -> None:
     consumed = [
         stop % (order.num_examples + 1) for stop, order in zip(case.stops, orders, strict=True)
     ]
-    made = resume_on_hosts(
-        case.dataset,
-        case.spec,
-        case.settings,
-        hosts=count,
-        to_hosts=case.to_hosts,
-        consumed=consumed,
-    )
+    try:
+        made = resume_on_hosts(
+            case.dataset,
+            case.spec,
+            case.settings,
+            hosts=count,
+            to_hosts=case.to_hosts,
+            consumed=consumed,
+        )
+    except UsageError as error:
+        assert "so no host could read the epochs that follow" in str(error)  # noqa: PT017
+        with pytest.raises(UsageError, match="TFDS needs one a host at least"):
+            plan_order(case.dataset, case.spec, new_hosts(case)[0])
+        return
+    assert made.remaining_total == handed_out_in_all(case, made)
     plan = parse_plan("".join((plan_json, plan_yaml)[count % 2](made)).encode(), source="plan")
     assert plan == made
     plan = applied(plan, case.dataset)
@@ -220,7 +248,19 @@ def test_more_hosts_than_files_cannot_share_the_epochs_that_follow_by_files() ->
     three = Dataset(name="d", splits=(split,))
     assert warned(3, epochs=2) == ()
     assert warned(4, epochs=1) == ()  # what is left is listed
-    assert warned(4, epochs=2) == (
-        "to_hosts=4: TFDS refuses an InputContext with fewer files than hosts: 3 for 4, so no host "
-        "reads the epochs that follow; go on with 3 at most",
-    )
+    with pytest.raises(UsageError, match=r"files than hosts: 3 for 4, .* or state epochs=1 for"):
+        warned(4, epochs=2)
+
+
+@pytest.mark.parametrize(("to_hosts", "epochs", "total"), [(4, 1, 2), (3, 1, 4), (9, 3, 14)])
+def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int) -> None:
+    """Of 7 examples 5 are left, in batches of 2.
+
+    4 hosts have 2, 1, 1 and 1; 3 have 2, 2 and 1; of 9, with two more epochs, five have 1 + 2, two
+    have 2, and two have none.
+    """
+    settings = ReadSettings(batch=2, drop_remainder=True, epochs=epochs)
+    toy = dataset(train=(3, 4))
+    plan = resume_on_hosts(toy, "train", settings, hosts=1, to_hosts=to_hosts, consumed=2)
+    assert plan.remaining_total == total
+    assert "each new host drops a last batch of its own" in plan.warnings[-1]
