@@ -40,6 +40,7 @@ class ReportComparison:
     dataset_changes: what differs of the two datasets and their layouts; where there is something,
         equal ids need not be equal examples.
     num_hosts, num_devices: of `hosts` and `evaluation` on both sides.
+    hosts_said: whether somebody said how many hosts there are; else it is a stand-in.
     again: the command that makes the page again, "" where nobody knows.
     """
 
@@ -48,6 +49,7 @@ class ReportComparison:
     diff: Shown[Diff]
     dataset_changes: tuple[Cause, ...]
     num_hosts: int
+    hosts_said: bool
     num_devices: int
     notes: tuple[str, ...] = ()
     again: str = ""
@@ -127,9 +129,9 @@ def compare_sides(
     """
     refuse_counts(hosts=hosts, devices=devices)
     notes: list[str] = []
-    num_hosts = hosts or _said_hosts(a, b)
-    if num_hosts is None:
-        num_hosts = STAND_IN_HOSTS
+    said_hosts = hosts or _said_hosts(a, b)
+    num_hosts = said_hosts or STAND_IN_HOSTS
+    if said_hosts is None:
         notes.append(
             phrase(
                 "nobody said how many hosts read: {} are shown side by side; say how many with "
@@ -147,6 +149,7 @@ def compare_sides(
         diff=found,
         dataset_changes=_dataset_changes(one, other, found),
         num_hosts=num_hosts,
+        hosts_said=said_hosts is not None,
         num_devices=devices,
         notes=tuple(notes),
     )

@@ -61,7 +61,7 @@ class Answer(NamedTuple):
 
 def summary_section(report: Report) -> Section:
     """Return the answers; a question whose answer is not known says why."""
-    unstated = "" if report.question.hosts_said else f" (if {report.num_hosts} hosts shared it)"
+    unstated = of_unstated_hosts(report.num_hosts, said=bool(report.question.hosts_said))
     answers = (
         Answer(
             "Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)
@@ -86,6 +86,11 @@ def summary_section(report: Report) -> Section:
         verb = "is" if len(report.notes) == 1 else "are"
         body += paragraph(f"{things} that nobody said {verb} {link('about', 'assumed')}.", "quiet")
     return Section(anchor="summary", title="In short", body=body)
+
+
+def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
+    """Return what stands behind a question about hosts where nobody said how many there are."""
+    return "" if said else f" (if {num_hosts} hosts shared it)"
 
 
 def cards(answers: Iterable[Answer]) -> str:

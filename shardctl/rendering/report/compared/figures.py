@@ -30,6 +30,7 @@ from shardctl.rendering.report.elements import (
     plain,
     table,
 )
+from shardctl.rendering.report.summary import of_unstated_hosts
 from shardctl.rendering.text.quantities import counts_between, human_bytes
 from shardctl.rendering.text.tables import Column
 
@@ -162,7 +163,8 @@ def hosts_section(comparison: ReportComparison) -> Section:
         columns, rows = measure_cells(plan)
         caption = f"{letter}: the ways to share, among {hosts}"
         body += folded(caption, table(caption, columns, rows))
-    return Section(anchor="hosts", title="What does each host read?", body=body)
+    unstated = of_unstated_hosts(comparison.num_hosts, said=comparison.hosts_said)
+    return Section(anchor="hosts", title=f"What does each host read?{unstated}", body=body)
 
 
 _Column = tuple[str, dict[str, str]]  # a heading, and a text for each row
@@ -195,7 +197,8 @@ def evaluation_section(comparison: ReportComparison) -> Section:
         columns, rows = way_cells(one)
         caption = f"{letter}: what becomes of the examples that fill no batch"
         body += folded(caption, table(caption, columns, rows))
-    return Section(anchor="evaluation", title="Does the evaluation end?", body=body)
+    unstated = of_unstated_hosts(comparison.num_hosts, said=comparison.hosts_said)
+    return Section(anchor="evaluation", title=f"Does the evaluation end?{unstated}", body=body)
 
 
 def _evaluated(evaluation: Evaluation) -> dict[str, str]:

@@ -56,6 +56,15 @@ def test_the_order_of_questions() -> None:
     assert re.findall(r'<h2 id="([\w-]+)"', page) == ["contents", *asked]
 
 
+@pytest.mark.parametrize(("hosts", "times"), [(None, 2), (8, 0)])
+def test_hosts_that_nobody_stated_are_said_where_they_are_used(
+    hosts: int | None, times: int
+) -> None:
+    page = page_of(compare_sides(side("a", block=1), side("b", block=2), hosts=hosts))
+    headings = re.findall(r"<h2[^>]*>(.*?)</h2>", page)
+    assert sum("(if 8 hosts shared it)" in heading for heading in headings) == times
+
+
 @pytest.mark.long
 def test_answers_of_orders_that_part() -> None:
     shuffled = side("b.yaml", buffer=120, buffer_seed=3, batch=8)
