@@ -69,6 +69,8 @@ class Question:
     def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""
         order = self.order(settings)
+        if not epoch_length(order):  # of other files a host has no whole batch, as of these it has
+            raise UsageError("under these settings no example is handed out")
         window = min(self.window, epoch_length(order))
         sample = sample_epoch(order, window=window, limit=_LIMIT)
         near = near_metrics(sample, window, self.num_classes)
@@ -140,8 +142,8 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
             )
         )
     more = _with_more_files(question)
-    if more is not None:
-        measured = more.measured(more.settings)
+    measured = None if more is None else more.measured_if_allowed(more.settings)
+    if measured is not None:
         found.append(
             Alternative(
                 change=f"{_MORE_FILES} times as many files",
