@@ -58,6 +58,10 @@ class ReaderNode(Node):
                 self.lasting = () if self.files.is_fixed else (self.files,)
 
     @property
+    def has_prefetch(self) -> bool:
+        return True
+
+    @property
     def is_infinite(self) -> bool:
         """Whether the files repeat for ever."""
         return self.reader.settings.repeat_files and bool(self.reader.epoch_size)

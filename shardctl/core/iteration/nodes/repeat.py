@@ -38,6 +38,10 @@ class Repeat(Node):
         self.count = count
 
     @property
+    def begins_again(self) -> bool:
+        return True
+
+    @property
     def is_infinite(self) -> bool:
         return self.child.is_infinite or (self.count is None and self.child.num_elements != 0)
 
