@@ -104,11 +104,6 @@ class Node(ABC):
         return False
 
     @property
-    def begins_again(self) -> bool:
-        """Whether it makes another iterator of its input where one has ended."""
-        return False
-
-    @property
     def is_fixed(self) -> bool:
         """Whether all its iterators are alike, however many were made and read before."""
         return not self.lasting and all(node.is_fixed for node in self.inputs)
@@ -242,6 +237,11 @@ class Iteration(ABC):
         for iteration in self.inputs:
             iteration.abandon()
 
+    def cancel(self) -> None:
+        """Say that threads above were reading on when nobody read any more."""
+        for iteration in self.inputs:
+            iteration.cancel()
+
 
 class Counts:
     """How many examples come before each element, where elements differ: one sum a `PIECE`."""
@@ -296,20 +296,9 @@ def lasting_below(node: Node) -> list[Lasting]:
     return list(found.values())
 
 
-def _repeats_of_prefetch(node: Node) -> list[Node]:
-    """Return the topmost repeats, of a node and those below it, of what a prefetch hands out.
-
-    A prefetch that is cancelled may say that it has ended, and a repeat then makes its next
-    iterator (prefetch_dataset_op.cc, repeat_dataset_op.cc): 1 to 4 in 150 passes that were cut
-    short, with TensorFlow 2.21; none where the reader has no prefetch.
-    """
-    if node.begins_again:
-        return [node] if _has_prefetch(node) else []
-    return [found for child in node.inputs for found in _repeats_of_prefetch(child)]
-
-
-def _has_prefetch(node: Node) -> bool:
-    return node.has_prefetch or any(map(_has_prefetch, node.inputs))
+def has_prefetch_below(node: Node) -> bool:
+    """Return whether a node, or one below it, hands out of a prefetch."""
+    return node.has_prefetch or any(map(has_prefetch_below, node.inputs))
 
 
 def read_ahead(node: Node, iteration: Iteration, count: int | None) -> None:
@@ -320,9 +309,7 @@ def read_ahead(node: Node, iteration: Iteration, count: int | None) -> None:
     """
     if node.is_fixed or iteration.ended:
         return
-    for repeat in _repeats_of_prefetch(node):
-        for each in lasting_below(repeat):
-            each.make_uncertain()
+    iteration.cancel()
     lasting = lasting_below(node)
     before = [each.state for each in lasting]
     if count is None and node.is_infinite:
