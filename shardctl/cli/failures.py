@@ -27,8 +27,8 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
         fail(_not_a_split(error, arguments))
         return error.exit_code
     if isinstance(error, UnnamedDatasetError):
-        here = [word for _, word in _positional(arguments) if os.path.exists(word)]
-        fail(_not_a_split(NotASplitError(str(error), here[0]), arguments) if here else error)
+        typed = (_as_dataset(word, arguments) for _, word in _positional(arguments))
+        fail(next(filter(None, typed), error))
         return error.exit_code
     if isinstance(error, ShardctlError):
         spread = _spread_pattern(arguments) if isinstance(error, DatasetError) else None
@@ -68,29 +68,48 @@ def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlErr
     spread = _spread_pattern(arguments)
     if spread is not None:
         return spread
+    try:
+        return _dataset_for(error.named, arguments)
+    except _NO_DATASET as no_dataset:
+        from shardctl.files.stores.stores import is_remote
+
+        # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
+        is_here = is_remote(error.named) or os.path.exists(error.named)
+        return f"{error}; read as a dataset: {no_dataset}" if is_here else error
+
+
+_NO_DATASET = (ShardctlError, OSError, ValueError)
+
+
+def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
+    """Return what to type where a word names a dataset that is here; None where it does not."""
+    if not os.path.exists(named):
+        return None
+    try:
+        return _dataset_for(named, arguments)
+    except _NO_DATASET:
+        return None
+
+
+def _dataset_for(named: str, arguments: Sequence[str]) -> str:
+    """Return what to type where a word is a dataset; raise why it is none."""
     from shardctl.cli.options.dataset import project_here
     from shardctl.files.file_text import working_folder
-    from shardctl.files.stores.stores import is_remote
     from shardctl.readers.index.bare import Counting
     from shardctl.readers.reference import choose_dataset
 
     data_dirs, _ = _taken_out(arguments, ("--data-dir",))
-    try:
-        dataset = choose_dataset(
-            [error.named],
-            project=project_here(),
-            data_dir=data_dirs[-1] if data_dirs else None,
-            env=os.environ,
-            cwd=working_folder(),
-            counting=Counting(names_only=True),
-        ).dataset
-    except (ShardctlError, OSError, ValueError) as no_dataset:
-        # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
-        is_here = is_remote(error.named) or os.path.exists(error.named)
-        return f"{error}; read as a dataset: {no_dataset}" if is_here else error
+    dataset = choose_dataset(
+        [named],
+        project=project_here(),
+        data_dir=data_dirs[-1] if data_dirs else None,
+        env=os.environ,
+        cwd=working_folder(),
+        counting=Counting(names_only=True),
+    ).dataset
     names = [split.name for split in dataset.splits]
-    typed = _with_dataset(arguments, error.named, "train" if "train" in names else names[0])
-    return f"{quoted(error.named)} is a dataset: {shlex.join(['shardctl', *typed])}"
+    typed = _with_dataset(arguments, named, "train" if "train" in names else names[0])
+    return f"{quoted(named)} is a dataset: {shlex.join(['shardctl', *typed])}"
 
 
 def _spread_pattern(arguments: Sequence[str]) -> str | None:
@@ -188,12 +207,8 @@ def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[s
     if match["command"]:
         return _no_such("command", match["name"], commands)
     if match["extra"]:
-        if os.path.exists(match["words"]):
-            said = _not_a_split(NotASplitError("", match["words"]), arguments)
-            if not isinstance(said, ShardctlError):
-                return said
         too_many = f"{quoted(match['words'])} is more than {meant} takes; {explained}"
-        return _spread_pattern(arguments) or too_many
+        return _spread_pattern(arguments) or _as_dataset(match["words"], arguments) or too_many
     if match["missing"] and parameter is not None:
         return f"{meant} needs {parameter.metavar.rstrip('.')}: {parameter.help}"
     if match["option"]:

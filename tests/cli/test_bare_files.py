@@ -71,6 +71,15 @@ def test_files_in_readers_of_stages_are_counted_as_the_command_says(
     assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
 
 
+def test_a_file_that_is_no_dataset_is_not_suggested_as_one(shardctl: Shardctl) -> None:
+    Path("notes.txt").write_text("no records")
+    ran = shardctl("simulate", "train", "notes.txt", "-d", "mnist")
+    assert ran.stderr.startswith("error: 'notes.txt' is more than simulate takes; ")
+    ran = shardctl("lint", "notes.txt")
+    assert ran.stderr.startswith("error: no dataset is named, and this answer is kept or checked")
+    assert "read as a dataset" not in ran.stderr
+
+
 def test_a_pattern_that_the_shell_has_spread_is_noticed(folder: Path, shardctl: Shardctl) -> None:
     names = sorted(f"data/{path.name}" for path in (folder / "data").glob("train-*"))
     for command in ("plan train", "simulate", "layout", "simulate --cycle 2"):

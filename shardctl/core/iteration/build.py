@@ -218,7 +218,7 @@ class _Builder:
 
     @stage_node.register
     def _(self, stage: call.Prefetch, node: Node) -> Node:
-        return self._read_ahead(node, stage.size)
+        return self._read_ahead(node, stage.size, has_prefetch=True)
 
     @stage_node.register
     def _(self, stage: call.AssertCardinality, node: Node) -> Node:
@@ -240,9 +240,13 @@ class _Builder:
             )
         return Filter(node, self.kept(stage))
 
-    def _read_ahead(self, node: Node, count: int | str) -> Node:
-        warm = self.options.warm_start is True
-        return Strided(node, reads_ahead=count if isinstance(count, int) else None, warm=warm)
+    def _read_ahead(self, node: Node, count: int | str, *, has_prefetch: bool = False) -> Node:
+        return Strided(
+            node,
+            reads_ahead=count if isinstance(count, int) else None,
+            warm=self.options.warm_start is True,
+            has_prefetch=has_prefetch,
+        )
 
 
 def _last_stage(source: call.Source) -> call.Stage | None:

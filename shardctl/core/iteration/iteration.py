@@ -56,8 +56,10 @@ class Node(ABC):
     inputs: the nodes that it reads.
     lasting: what it holds that outlives an iterator.
     shape: the axes of an element, outermost first; an example has none.
+    has_prefetch: whether its elements come out of a prefetch, as those of TFDS's reader do.
     """
 
+    has_prefetch: bool = False
     inputs: tuple[Node, ...] = ()
     lasting: tuple[Lasting, ...] = ()
     shape: tuple[Axis, ...] = ()
@@ -97,11 +99,6 @@ class Node(ABC):
     def never_ends(self) -> bool:
         """Whether its iterators have no end for certain; one that `is_infinite` may be empty."""
         return self.is_infinite and all(node.never_ends for node in self.inputs)
-
-    @property
-    def has_prefetch(self) -> bool:
-        """Whether its elements come out of a prefetch, as those of TFDS's reader do."""
-        return False
 
     @property
     def is_fixed(self) -> bool:

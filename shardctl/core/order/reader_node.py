@@ -38,6 +38,8 @@ class ReaderNode(Node):
     has_cardinality: whether TFDS asserts it, as it does by itself.
     """
 
+    has_prefetch = True
+
     def __init__(
         self, reader: Order, tickets: Tickets, seeds: ScriptSeeds, *, has_cardinality: bool = True
     ) -> None:
@@ -56,10 +58,6 @@ class ReaderNode(Node):
                 stage = "TFDS's shuffle of the files"
                 self.files = SeedGenerator(kernel, settings.reshuffle, stage=stage)
                 self.lasting = () if self.files.is_fixed else (self.files,)
-
-    @property
-    def has_prefetch(self) -> bool:
-        return True
 
     @property
     def is_infinite(self) -> bool:

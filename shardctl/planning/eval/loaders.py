@@ -17,7 +17,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.evaluation import Evaluation, Remainder
 from shardctl.planning.hosts.loaders import host_orders, shares_of
 from shardctl.planning.loader_version import loader_version
-from shardctl.planning.order import as_read_by
+from shardctl.planning.order import as_read_by, as_warnings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -137,7 +137,11 @@ def evaluate_loader(
         reads=shares.reads,
         resolved=resolved,
         num_examples=shares.columns.num_examples,
-        warnings=(*resolved.warnings, *version.warnings),
+        warnings=(
+            *resolved.warnings,
+            *version.warnings,
+            *as_warnings(version.assumptions),
+        ),
         steps={
             "ragged": shares.batches,
             "drop": np.array([order.num_steps for order in of_host], np.int64),

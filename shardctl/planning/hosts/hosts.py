@@ -25,7 +25,7 @@ from shardctl.planning.hosts.stages import shared_reader
 from shardctl.planning.hosts.strategy import Strategy, strategy_of, strategy_of_loader
 from shardctl.planning.loader_version import loader_version
 from shardctl.planning.open_splits import refuse_open_hosts
-from shardctl.planning.order import as_read_by, resolved_spec
+from shardctl.planning.order import as_read_by, as_warnings, resolved_spec
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -170,7 +170,8 @@ def hosts_of(
         version = loader_version(settings)
         settings = replace(settings, host=None, loader_version=version.version)
         kept = as_read_by(resolved, settings)
-        resolved = replace(kept, warnings=(*kept.warnings, *version.warnings))
+        said = (*version.warnings, *as_warnings(version.assumptions))
+        resolved = replace(kept, warnings=(*kept.warnings, *said))
     modes = tuple(HOST_MODES.values()) if modes is None else modes
     dataset = resolved.dataset
     counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)

@@ -129,9 +129,13 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
     for fault in () if names_damaged else found.faults():
         raise DatasetError(f"{fault}; {_way_out(path)}")
     notes = tuple(text for text in found.warnings if _ON_LISTING not in text)
-    if damaged and not found.splits:  # nothing is whole: the splits that there would be
-        return replace(_uncounted(path), reference=path, notes=notes, damaged=damaged)
-    return replace(found.dataset, reference=path, notes=notes, damaged=damaged)
+    dataset = _uncounted(path) if damaged and not found.splits else found.dataset
+    known = {split.name for split in dataset.splits}
+    # A split of which no file is whole is one all the same, or nobody would see what it lacks.
+    names = dict.fromkeys(each.split for each in damaged if each.split not in known)
+    empty = tuple(Split(name=name, shard_lengths=()) for name in names if name is not None)
+    splits = (*dataset.splits, *empty)
+    return replace(dataset, splits=splits, reference=path, notes=notes, damaged=damaged)
 
 
 def _damaged(found: Index, path: str) -> Iterator[FileFinding]:

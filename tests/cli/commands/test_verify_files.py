@@ -117,6 +117,22 @@ def test_every_damaged_file_without_metadata_is_named(shardctl: Shardctl, bare: 
     assert "4 problems:" in ran.stdout
 
 
+def test_a_split_of_which_no_file_is_whole_is_not_passed_over(
+    shardctl: Shardctl, tmp_path: Path
+) -> None:
+    (tmp_path / "bare").mkdir()
+    for split, fault in (("train", 0), ("val", 1)):
+        data = bytearray(framed(b"abc") * 4)
+        data[2] ^= fault
+        (tmp_path / "bare" / f"toy-{split}-00000-of-00001.tfrecord").write_bytes(data)
+    for splits in ([], ["val"]):
+        ran = shardctl("verify", *splits, "--files", "-d", tmp_path / "bare", "-f", "json")
+        assert (ran.exit_code, ran.stderr) == (1, "")
+        (file,) = json.loads(ran.stdout)["files"]
+        assert (file["filename"], file["kind"]) == ("toy-val-00000-of-00001.tfrecord", "header")
+    assert shardctl("verify", "train", "--files", "-d", tmp_path / "bare").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("shard", "code", "said"),
     [

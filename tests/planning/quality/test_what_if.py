@@ -140,3 +140,14 @@ def test_memory_is_unknown_where_the_metadata_has_no_bytes() -> None:
     assert known is not None
     assert known.buffer == unknown.buffer
     assert known.num_bytes == math.ceil((known.buffer or 0) * 10_000 / 1001)
+
+
+def test_more_files_that_leave_a_host_without_a_batch_are_no_alternative() -> None:
+    """Of 1 + 1 + 2 examples the first host has 1 + 2, a batch of 3; of more files it has fewer."""
+    split = Split(name="train", shard_lengths=(1, 1, 5))
+    settings = {"block": 1, "shuffle_seed": 0, "host": "0/2", "host_by": "files", "batch": 3}
+    found = quality(
+        Dataset(name="toy", splits=(split,)), "train[:50%]", {**settings, "drop_remainder": True}
+    )
+    changes = [alternative.change for alternative in found.alternatives]
+    assert not any("as many files" in change for change in changes)

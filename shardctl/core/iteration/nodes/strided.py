@@ -26,6 +26,7 @@ class Strided(Node):
 
     reads_ahead: how many elements threads may read before they are asked for, None any number.
     warm: threads begin when an iterator is made, not when it is first asked.
+    has_prefetch: it is a prefetch.
 
     >>> from shardctl.core.iteration.nodes.source import Source
     >>> iteration = Strided(Source(range(10)), first=2, stride=3).iterate()
@@ -42,10 +43,12 @@ class Strided(Node):
         limit: int | None = None,
         reads_ahead: int | None = 0,
         warm: bool = False,
+        has_prefetch: bool = False,
     ) -> None:
         self.child, self.inputs, self.shape = child, (child,), child.shape
         self.first, self.stride, self.limit = first, stride, limit
         self.reads_ahead, self.warm = reads_ahead, warm
+        self.has_prefetch = has_prefetch
 
     @property
     def is_infinite(self) -> bool:
