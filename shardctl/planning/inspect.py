@@ -203,9 +203,12 @@ class Inspection(Tabular):
         """Return what lint finds in a pipeline that reads so, nothing where no dataset is read."""
         if self.dataset is None:
             return ()
+        from shardctl.planning.lint.context import Usage
         from shardctl.planning.lint.lint import lint
 
-        return lint(self.dataset, self.spec, self._as_stages()).findings
+        # The cache of TFDS, where it is not among the stages, is of what has an end.
+        usage = Usage(try_autocache=False)
+        return lint(self.dataset, self.spec, self._as_stages(), usage=usage).findings
 
     @property
     def project_settings(self) -> ReadSettings:

@@ -35,8 +35,9 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     reader = settings_of_read(settings, source)
     reads_alike = not reader.shuffles_files or reader.reshuffle is False
     chain = chain_of(settings.stages, reads_alike=reads_alike)
-    # Files that repeat without end are followed as far as `epochs` says, which stages do not say.
-    if chain is None or reader.repeat_files:
+    # Files that repeat without end are followed as far as `epochs` says, which stages do not say;
+    # nor does a short form say that the length is not known, by which Keras counts its iterators.
+    if chain is None or reader.repeat_files or not source.has_cardinality:
         return settings
     if chain.shard is not None:
         if reader.host is not None:  # two ways to share, one after the other

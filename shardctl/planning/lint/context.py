@@ -22,6 +22,7 @@ from shardctl.core.stages import stages as ast
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
+from shardctl.planning.lint.evaluations import is_evaluation
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
@@ -295,9 +296,21 @@ class LintContext:
                     yield read.num_examples if whole else stage.buffer
 
     def is_evaluated(self, source: ast.Read) -> bool:
-        """Whether a reader reads what only evaluations do, as the project says."""
-        spec = source.spec
-        return spec is not None and any(read.spec == spec and read.evaluates for read in self.reads)
+        """Whether a reader of a spec reads what only evaluations do, as is said or named."""
+        return source.spec is not None and any(read.evaluates for read in self.reads_of(source))
+
+    def reads_of(self, source: ast.Read) -> tuple[Read, ...]:
+        """Return what a reader of the stages reads; nothing where another dataset decides."""
+        if source.spec is None:
+            return (*self.trained, *self.evaluated)
+        said = tuple(read for read in self.reads if read.spec == source.spec)
+        if said or source.data is not None:
+            return said
+        try:
+            resolved = resolve_subsplit(source.spec, self.dataset)
+        except ShardctlError:
+            return ()
+        return (Read(resolved=resolved, evaluates=is_evaluation(resolved)),)
 
     def buffer_of(self, size: int) -> str:
         """Return a shuffle buffer of a size, as it is written in the pipeline."""

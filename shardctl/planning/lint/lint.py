@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
+from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
@@ -20,13 +18,11 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
 from shardctl.errors import UsageError
 from shardctl.planning.lint.context import LintContext, Read, Usage
+from shardctl.planning.lint.evaluations import is_evaluation
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
 from shardctl.planning.open_splits import refuse_open_hosts
 
-# Splits that nobody trains on, by how their names begin; files, by a word of their names.
-_EVALUATION = ("test", "val", "dev", "eval")
-_WORDS = re.compile(r"(?<![a-z])(tests?|val|valid|validation|dev|eval|evaluation)(?![a-z])")
 # Codes of findings that are not made any more.
 _RETIRED = ("SC075",)
 
@@ -121,9 +117,7 @@ def lint(
     if specs is None:
         specs = default_specs(dataset, evaluated, settings)
     reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
-    reads = [
-        Read(resolved=read.resolved, evaluates=_is_evaluation(read.resolved)) for read in reads
-    ]
+    reads = [Read(resolved=read.resolved, evaluates=is_evaluation(read.resolved)) for read in reads]
     reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
     context = LintContext(
         dataset=dataset,
@@ -166,23 +160,6 @@ def default_specs(
 
 def _resolved(specs: Sequence[str], dataset: Dataset) -> list[Resolved]:
     return [resolve_subsplit(spec, dataset) for spec in specs]
-
-
-def _is_evaluation(resolved: Resolved) -> bool:
-    return all(_names_evaluation(resolved.dataset, piece.split) for piece in resolved.ranges)
-
-
-def _names_evaluation(dataset: Dataset, split: Split) -> bool:
-    """Whether a split is called as what nobody trains on; of files that a script names, those."""
-    if split.name.lower().startswith(_EVALUATION):
-        return True
-    if not dataset.is_counted or "train" in split.name.lower():
-        return False
-    folder = PurePath(dataset.data_dir or "").name
-    names = [name.lower() for name in split.filenames]
-    if any(map(_WORDS.search, names)):
-        return all(map(_WORDS.search, names))
-    return _WORDS.search(folder.lower()) is not None and not any("train" in name for name in names)
 
 
 def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:

@@ -33,10 +33,14 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
         said = printable(f"{found.stage.call}: {as_options(found.reason)}", 500)
         yield f"# Its order is open: {said}\n"
     refs = references(dataset)
+    settings = inspection.project_settings
+    # Where files repeat, the cache of TFDS is among the stages, or is not there.
+    linted = {"lint": {"autocache": False}} if settings.repeat_files else {}
     yield from to_yaml(
         {
             "dataset": refs[0] if len(refs) == 1 else refs,
-            "read": settings_document(inspection.project_settings),
+            "read": settings_document(settings),
+            **linted,
         }
     )
 

@@ -49,6 +49,13 @@ def test_settings_are_those_of_a_shardctl_yaml() -> None:
     }
 
 
+def test_where_files_repeat_tfds_caches_nothing_beside_the_stages() -> None:
+    assert _read(_inspection(settings=ReadSettings(repeat_files=True)))["lint"] == {
+        "autocache": False
+    }
+    assert "lint" not in _read(_inspection())
+
+
 def test_open_stages_are_remarks() -> None:
     found = _inspection(open=(OpenStage(stage=FILTER, reason="by data"),), stages=(FILTER,))
     text = "".join(project_yaml((found,), "train.py:make"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -1286,6 +1286,16 @@ def test_keras_fit_of_a_length_that_nobody_knows(world: World) -> None:
     for numbers in (records, without):
         dataset = numbers.shuffle(5, seed=1).batch(4)
         found = inspect(dataset, loop="keras-fit")
+        assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
+
+
+def test_a_reader_without_its_assertion_is_written_so(world: World) -> None:
+    """As a command is told of the loop, who was given the settings alone."""
+    for asserts in (True, False):
+        dataset = ids_of(world.read(assert_cardinality=asserts)).shuffle(5, seed=1).batch(4)
+        settings = replace(inspect(dataset).settings, loop="keras-fit")
+        assert (settings.stages is None) is asserts
+        found = replace(inspect(dataset), settings=settings)
         assert [list(found.ids(index)) for index in range(NUM_PASSES)] == Fitted().fit(dataset)
 
 

@@ -6,10 +6,14 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import unstated_reading
-from shardctl.core.stages.stages import Read
+from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.stages import Map, Prefetch, Read, Take
 from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
+from shardctl.planning.lint.chains import Chain, chains
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rules.stages.cached import cut
 
 FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
 OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
@@ -56,8 +60,8 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         'goes well; the example after it raises "Input dataset was expected to contain N elements '
         'but contained at least N+1". The job fails after its first epoch.',
         source="TFDS core/reader.py, assert_cardinality_and_apply_options. The assertion is left "
-        "out with an InputContext, and .take(N) of no more than an epoch hides it. What "
-        "inspect finds without it is written read(assert_cardinality=False).",
+        "out with an InputContext, and .take(N) of no more than an epoch hides it, among the "
+        "stages too. What inspect finds without it is written read(assert_cardinality=False).",
         fix=phrase(
             "Set ReadConfig(assert_cardinality=False) and say so with {assert_cardinality=False}."
         ),
@@ -67,26 +71,48 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
 def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     """Find files that repeat under an assertion of how many examples there are."""
     usage = context.usage
-    if not (context.settings.repeat_files and usage.assert_cardinality and context.knows_length):
-        return
-    readers = [chain.pipeline.source for chain in context.chains]
-    if context.dataset.is_counted or (
-        readers and not any(isinstance(one, Read) and one.has_cardinality for one in readers)
-    ):
-        return  # files that TFDS does not read, or without its assertion
-    for read in (*context.trained, *context.evaluated):
-        num_examples = sum(piece.num_examples for piece in context.ranges_of_host(read))
-        if not num_examples or (usage.take is not None and usage.take <= num_examples):
+    if not usage.assert_cardinality or context.dataset.is_counted:
+        return  # without the assertion, or files that TFDS does not read
+    for chain in chains(stages_of(context.settings)):
+        source = chain.pipeline.source
+        if not isinstance(source, Read) or not source.has_cardinality or source.data is not None:
             continue
-        yield Violation(
-            why=f"{read.spec}: reading fails after the first epoch, since TFDS asserts that there "
-            f"are no more than {num_examples:,} examples",
-            fix=phrase(
-                "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
-            ),
-            specs=(read.spec,),
-            settings=("repeat_files",),
-        )
+        reader = settings_of_read(context.settings, source)
+        knows_length = reader.host_mode.knows_length if reader.host else context.knows_length
+        if not (reader.repeat_files and knows_length):
+            continue
+        for read in context.reads_of(source):
+            mode, host = context.host_mode, context.host
+            if reader.host is not None:
+                mode, host = reader.host_mode, reader.host
+            ranges = mode.ranges(read.resolved.ranges, host)
+            num_examples = sum(piece.num_examples for piece in ranges)
+            if not num_examples or _is_cut(chain, usage.take, num_examples):
+                continue
+            who = f"{read.spec} ({chain.place})" if chain.place else read.spec
+            yield Violation(
+                why=f"{who}: reading fails after the first epoch, since TFDS asserts that there "
+                f"are no more than {num_examples:,} examples",
+                fix=phrase(
+                    "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
+                ),
+                specs=(read.spec,),
+                settings=("repeat_files",),
+            )
+
+
+def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
+    """Whether a take hides the assertion, or may: of a mixture nobody counts here who hands out.
+
+    What is read ahead counts for nothing, since its error comes when it is asked for.
+    """
+    if take is not None and take <= num_examples:
+        return True
+    own = [stage for stage in chain.pipeline.stages if not isinstance(stage, Map | Prefetch)]
+    found = cut(tuple(own))
+    if found is not None and found[1] <= num_examples:
+        return True
+    return any(isinstance(stage, Take) and stage.count >= 0 for stage in chain.behind)
 
 
 @rule(
@@ -110,6 +136,8 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     """Find a cache over a stream without end."""
     if not (context.settings.repeat_files and context.usage.try_autocache):
         return
+    if context.dataset.is_counted:
+        return  # files that TFDS does not read
     sizes = [split.num_bytes for split in context.dataset.splits]
     num_bytes = sum(size for size in sizes if size is not None)
     if None in sizes or not 0 < num_bytes <= AUTOCACHE_BYTES:

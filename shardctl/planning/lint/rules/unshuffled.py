@@ -58,7 +58,7 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
         several = context.files_of_host(read) > 1
         yield Violation(
             why=f"{read.spec}: nothing shuffles it, so examples come in the order of storage"
-            + (", a few files at a time" if several else ""),
+            + (", a few files at a time" if context.cycle_of_host(read) > 1 else ""),
             fix=_fix(context) if several else context.shuffle_to_add,
             specs=(read.spec,),
         )

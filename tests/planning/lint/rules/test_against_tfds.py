@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +101,58 @@ def test_files_that_repeat_break_the_assertion_after_an_epoch(folders: dict[str,
     assert not found(folder, "SC022", usage=Usage(hosts=2), host_by="files", **endless)
     of_host = repeated(folder, input_context=tf.distribute.InputContext(2, 0))
     assert len(read_ids(of_host.take(2 * TOTAL))) == 2 * TOTAL
+
+
+PIPELINES: dict[str, tuple[bool, Callable[[Any], Any]]] = {
+    # whether reading fails, and the pipeline over a reader
+    "all": (True, lambda read: read()),
+    "batches": (True, lambda read: read().map(lambda e: e["id"] + 1).batch(4).prefetch(2)),
+    "an epoch": (False, lambda read: read().take(TOTAL)),
+    "one more": (True, lambda read: read().take(TOTAL + 1)),
+    "read ahead": (False, lambda read: read().map(lambda e: e, 4).prefetch(9).take(TOTAL)),
+    "whole batches": (False, lambda read: read().batch(5).take(TOTAL // 5)),
+    "a batch over": (True, lambda read: read().batch(4).take(TOTAL // 4 + 1)),
+    "buffer": (False, lambda read: read().shuffle(9, seed=1).take(TOTAL - 8)),
+    "buffer too large": (True, lambda read: read().shuffle(9, seed=1).take(TOTAL - 7)),
+    "behind a skip": (False, lambda read: read().skip(5).take(TOTAL - 5)),
+    "too far behind it": (True, lambda read: read().skip(5).take(TOTAL - 4)),
+    "part again": (False, lambda read: read().take(TOTAL).repeat(2)),
+    "mixture": (True, lambda read: mixed(read(), read(assert_cardinality=False))),
+    "mixture without": (False, lambda read: mixed(*[read(assert_cardinality=False)] * 2)),
+    "part of a mixture": (False, lambda read: mixed(read(), read()).take(TOTAL)),
+}
+
+
+def mixed(*readers: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.data.Dataset.sample_from_datasets(list(readers), seed=1)
+
+
+@pytest.mark.parametrize("name", PIPELINES)
+def test_an_assertion_is_found_where_reading_fails(folders: dict[str, Path], name: str) -> None:
+    import tensorflow as tf
+
+    fails, make = PIPELINES[name]
+    dataset = make(functools.partial(repeated, folders["tfrecord"]))
+    codes = [finding.rule.code for finding in shardctl.tfds.inspect(dataset).findings()]
+    assert codes.count("SC022") == fails
+    with pytest.raises(tf.errors.OpError, match="expected to contain") if fails else nullcontext():
+        for _ in itertools.islice(dataset, 4 * TOTAL):
+            pass
+
+
+@pytest.mark.parametrize("caches", [True, False])
+def test_a_cache_of_what_repeats_is_found_where_it_is(
+    folders: dict[str, Path], caches: bool
+) -> None:
+    config = read_config(
+        repeat_filenames=True, assert_cardinality=False, try_autocache=caches, shuffle_seed=1
+    )
+    dataset = builder(folders["tfrecord"]).as_dataset(split="one", read_config=config)
+    codes = [finding.rule.code for finding in shardctl.tfds.inspect(dataset).findings()]
+    assert ("SC074" in codes) is caches  # the cache is a stage, which no second rule speaks of
+    assert "SC023" not in codes
 
 
 flags: st.SearchStrategy[bool | None] = st.sampled_from([None, True, False])

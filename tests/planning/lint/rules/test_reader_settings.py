@@ -36,6 +36,11 @@ CASES: tuple[Row, ...] = (
     (
         "SC023",
         case(repeat_files=True, **SMALL),
+        case(repeat_files=True, layout={**SMALL["layout"], **COUNTED["layout"]}),
+    ),
+    (
+        "SC023",
+        case(repeat_files=True, **SMALL),
         case(repeat_files=True, usage={"try_autocache": False}, **SMALL),
     ),
     ("SC023", case("train[:1shard]", **ENDLESS, **SMALL), case(**ENDLESS, **SMALL)),

@@ -31,5 +31,11 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
     fires.check_fits_screens()
 
 
+def test_files_are_read_together_where_the_cycle_has_several() -> None:
+    for cycle, several in ((1, False), (2, True)):
+        (found,) = (one for one in case(cycle=cycle).lint().findings if one.rule.code == "SC017")
+        assert ("a few files at a time" in found.why) is several
+
+
 def test_every_rule_has_a_case() -> None:
     assert {code for code, _, _ in CASES} == codes_of(unshuffled)

@@ -92,6 +92,8 @@ def unfilled_cache(context: LintContext) -> Iterator[Violation]:
             if not isinstance(here.stage, Cache) or here.num_elements is None:
                 continue
             if math.isinf(here.num_elements):
+                if read is not context.staged_reads[0]:
+                    continue  # said of the pipeline, whatever it reads
                 yield Violation(
                     why=f"{here.place}, cache, keeps a stream without end, until memory runs out",
                     fix=_before_repeat(here),
@@ -99,7 +101,7 @@ def unfilled_cache(context: LintContext) -> Iterator[Violation]:
                     severity="error",
                 )
                 continue
-            found = _cut(here.behind)
+            found = cut(here.behind)
             if found is not None and found[1] < here.num_elements:
                 take, asked = found
                 yield Violation(
@@ -117,7 +119,7 @@ def _before_repeat(here: StageAt) -> str:
     return "cache before repeat" if endless else "leave out the cache"
 
 
-def _cut(behind: tuple[Stage, ...]) -> tuple[Take, int] | None:
+def cut(behind: tuple[Stage, ...]) -> tuple[Take, int] | None:
     """Return the first take behind a cache and how many elements it asks the cache for at most.
 
     None where there is none, or where what lies between may ask for all.

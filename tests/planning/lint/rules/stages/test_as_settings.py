@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.planning.lint.rules.rule_cases import Case, Row, staged
+from shardctl.core.stages.text import parse_stages
+from tests.planning.lint.rules.rule_cases import Case, Row, case, staged
 
 # A take first, so that no settings mean the same.
 SHUFFLE = "take(6000) | shuffle(2000, seed=1)"
@@ -63,6 +64,11 @@ CASES: tuple[Row, ...] = (
     ),
     ("SC017", staged("take(9) | batch(2)"), staged(f"{SHUFFLE} | batch(2)")),
     ("SC017", staged("take(9) | batch(2)"), staged("take(9) | batch(2)", shuffle_seed=1)),
+    (
+        "SC017",
+        case("train", stages=parse_stages("zip(train, train | shuffle(9, seed=1))")),
+        case("train", stages=parse_stages("zip(test, train | shuffle(9, seed=1))")),
+    ),
     ("SC046", staged("map | take(99) | batch(2)"), staged("skip(1) | take(99) | batch(2)")),
     ("SC046", staged("take(99) | batch(2)"), staged("take(99) | batch(2)", cycle=1)),
     ("SC046", staged("take(99)"), staged("take(6400) | skip(1)")),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shardctl.core.stages.text import parse_stages
 from shardctl.planning.lint.rules.stages import cached
-from tests.planning.lint.rules.rule_cases import Case, Row, codes_of, staged
+from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of, staged
 
 SHUFFLE = "shuffle(2000, seed=1)"
 CASES: tuple[Row, ...] = (
@@ -50,6 +51,11 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
     assert code in fires.codes()
     assert code not in quiet.codes()
     fires.check_fits_screens()
+
+
+def test_a_stream_without_end_is_found_once_whatever_is_read() -> None:
+    found = case("train[:50%]", "train[50%:]", stages=parse_stages("repeat | cache")).codes()
+    assert found.count("SC074") == 1
 
 
 def test_every_rule_has_a_case() -> None:
