@@ -43,7 +43,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit with its code (0 done, 1 found something, 2 bad input)."""
-    _INTERRUPTS.begin()
+    _INTERRUPTS.begin(ends=arguments is None)
     try:
         from contextvars import copy_context
 
@@ -132,14 +132,15 @@ class _Interrupts:
     """
 
     came = False
+    _ends = False  # the process, with the command
     _wait = True
     _is_ours = False
     _insists = False
     _before: Any = None
     _report: Any = None  # the hook that was there before
 
-    def begin(self) -> None:
-        self.came, self._wait = False, True
+    def begin(self, *, ends: bool) -> None:
+        self.came, self._wait, self._ends = False, True, ends
         self._is_ours = _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler
         self._report, sys.unraisablehook = sys.unraisablehook, self._unraisable
         self._set(self._interrupt)
@@ -165,6 +166,8 @@ class _Interrupts:
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self.came = True
         self._set(_signal.SIG_DFL)
+        if self._ends and _tensorflow_loads():
+            os._exit(130)  # an error within its native modules may end the process with a signal
         if not self._wait:
             if hasattr(_signal, "setitimer"):  # not on Windows
                 self._before = _signal.signal(_signal.SIGALRM, self._again)
@@ -202,6 +205,11 @@ def _open_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the least number that is free
+
+
+def _tensorflow_loads() -> bool:
+    spec = getattr(sys.modules.get("tensorflow"), "__spec__", None)
+    return bool(getattr(spec, "_initializing", False))  # as importlib itself asks
 
 
 def _is_an_interrupt(error: BaseException | None) -> bool:

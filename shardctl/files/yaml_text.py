@@ -25,6 +25,7 @@ from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 
 MAX_DEPTH = 50
+_TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
 _DIGITS = frozenset("123456789")  # a leading 0 makes a number octal in YAML 1.1
 _MAX_DIGITS = 4300  # as many as Python converts
 _DECIMAL = re.compile(r"[-+]?[0-9_.]+(?:[eE][-+]?[0-9]+)?")
@@ -79,6 +80,8 @@ def _parsed(data: bytes, cuts: Cuts | None, *, source: str, packed: tuple[str, .
         return builder.build(yaml.parse(text, Loader=loader))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
+        if "maximum nesting depth" in str(error.problem):  # of PyYAML 6.0.4, before any event
+            raise DatasetError(f"{source}: {_line(mark)}: {_TOO_DEEP}") from error
         what = printable(error.problem or error.context or "cannot be parsed")
         raise DatasetError(f"{source}: {_line(mark)} is not YAML: {what}") from error
     except yaml.reader.ReaderError as error:
@@ -232,7 +235,7 @@ class _Builder:
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
         if len(stack) >= MAX_DEPTH:
-            self.fail(event, f"nested more than {MAX_DEPTH} deep")
+            self.fail(event, _TOO_DEEP)
         stack.append(_Open(value=value, anchor=event.anchor, num_before=self.num_values))
         self.add_values(event, 1)
         if event.anchor is not None:

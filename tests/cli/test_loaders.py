@@ -74,7 +74,8 @@ def test_it_answers_or_refuses_by_name(
 )
 def test_every_format_of_an_order(loader: str, form: str, shardctl: Shardctl) -> None:
     ran = shardctl(
-        "simulate", "-d", "toy.yaml", "--loader", loader, "--batch", 2, "-f", form, "-o", "out"
+        *("simulate", "-d", "toy.yaml", "--batch", 2, "-f", form, "-o", "out"),
+        *("--loader", loader, "--loader-version", LOADERS[loader].proven[-1]),
     )
     assert (ran.exit_code, ran.stderr) == (0, "")
     data = Path("out").read_bytes()

@@ -15,6 +15,7 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UsageError
+from shardctl.planning import loader_version
 from shardctl.planning.order import plan_order
 
 DATA = Dataset(
@@ -46,7 +47,12 @@ def names(order: LoaderOrder, codes: Any) -> list[tuple[str, int]]:
     return [(str(split), int(number)) for split, number in pairs]
 
 
-STREAMED: dict[str, Any] = {"loader": "hf", "streaming": True, "shuffle_seed": 1}
+STREAMED: dict[str, Any] = {
+    "loader": "hf",
+    "streaming": True,
+    "shuffle_seed": 1,
+    "loader_version": "5.2.0",  # else it is assumed where none is installed
+}
 
 
 def test_a_stream_of_files_that_nothing_reads_needs_the_word_of_the_user() -> None:
@@ -59,7 +65,20 @@ def test_a_stream_of_files_that_nothing_reads_needs_the_word_of_the_user() -> No
     )
     for said in known:
         assert made("train", **{**STREAMED, **said}).assumptions == ()
-    assert made("train", loader="torch", shuffle_seed=1).assumptions == ()
+    torch = made("train", loader="torch", loader_version="2.13.0", shuffle_seed=1)
+    assert torch.assumptions == ()
+
+
+@pytest.mark.parametrize("installed", [None, "2.13.0"])
+def test_a_version_that_nobody_names_is_assumed_where_none_is_installed(
+    installed: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {"installed_version": lambda library: installed}
+    monkeypatch.setattr(loader_version, "provided", given.__getitem__)
+    said = made("train", loader="torch", shuffle_seed=1).assumptions
+    expected = "torch 2.14.1, since none is installed here; loader_version="
+    assert [text.startswith(expected) for text in said] == [True] * (installed is None)
+    assert made("train", loader="torch", loader_version="2.13.0").assumptions == ()
 
 
 def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -> None:
