@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 _ENDLESS = "the pipeline has no end, so its ids have none; put a take(N) behind it"
+_MOST_INDICES = 1 << 28
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -243,6 +244,11 @@ class Inspection(Tabular):
         node = self._node()
         if node.is_infinite:
             raise UsageError(_ENDLESS)
+        if node.is_counted and node.num_elements > _MOST_INDICES:
+            raise UsageError(
+                f"the pipeline has {node.num_elements:,} elements, and more ids than "
+                f"{_MOST_INDICES:,} are refused; put a take(N) behind it"
+            )
         root = iteration_of_pass(node, pass_index, loop=self.settings.loop)
         count = root.pull(EVERYTHING)
         root.check()

@@ -153,6 +153,6 @@ class OwnElements:
         """Examples at a time: about a buffer, so that what lies in it is read once."""
         buffered = 0
         for size in self._graph.buffer_sizes():
-            whole = self.elements.num_examples or 0
+            whole = self.elements.num_examples or self.elements.num_elements or 0
             buffered = max(buffered, whole if size == WHOLE_DATASET else size)
         return max(WINDOW_SIZE, min(buffered, _MAX_WINDOW))

@@ -19,6 +19,8 @@ from shardctl.core.stages.stages import Read, Zip
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
+_COUNTED_AHEAD = 1 << 16  # elements; beyond them a pipeline is followed as far as it is asked about
+
 
 class Elements(ABC):
     """The predicted elements of one pass: examples, batches, or tuples of such.
@@ -183,25 +185,32 @@ class IndexElements(Elements):
         node = build(settings.stages, _no_reader, seeds=ScriptSeeds(settings.global_seed))
         self.num_sources = len(list(sources_of(settings.stages)))
         self._zips = any(isinstance(part, Zip) for part in parts_of(settings.stages))
-        self._is_endless = node.is_infinite
+        self._node = node
         self._root: Iteration = iteration_of_pass(node, settings.pass_index, loop=settings.loop)
-        if not self._is_endless:
-            self._root.pull(EVERYTHING)
+        # An end may be as far off as none: repeat(10**9), or zip with range(2**60).
+        if not node.is_infinite:
+            self._root.pull(EVERYTHING if settings.pass_index else _COUNTED_AHEAD)
         self._root.check()
 
     @property
     def num_elements(self) -> int | None:
-        """How many there are, None without end."""
-        return None if self._is_endless else self._root.pulled
+        """How many there are, None without end or where that is not known yet."""
+        if self._root.ended:
+            return self._root.pulled
+        return self._node.num_elements if self._has_counted_end else None
+
+    @property
+    def _has_counted_end(self) -> bool:
+        return self._node.is_counted and not self._node.is_infinite
 
     @property
     def num_examples(self) -> int | None:
-        """How many examples they hold, None without end."""
-        return None if self._is_endless else self._root.num_examples
+        """How many examples they hold, None without end or where that is not known yet."""
+        return self._root.num_examples if self._root.ended else None
 
     def up_to(self, stop: int) -> int:
         """Return `stop`, or how many elements there are where those are fewer."""
-        if self._is_endless:
+        if stop > self._root.pulled:
             self._root.pull(stop - self._root.pulled)
             self._root.check()
         return min(stop, self._root.pulled)
@@ -223,6 +232,8 @@ class IndexElements(Elements):
                 f"consumed={consumed}: zip puts elements of several orders into one, which count "
                 "as one to a script and as several here; give steps=N batches"
             )
+        while not self._root.ended and self._root.num_examples <= consumed:
+            self.up_to(2 * self._root.pulled + 1)
         return super().element_after(consumed)
 
     def _position_of(self, element: int) -> int:
@@ -230,8 +241,6 @@ class IndexElements(Elements):
 
     def place_of(self, consumed: int) -> tuple[int, int]:
         """Return (element, which of its examples) of an example that there is."""
-        while self._is_endless and self._root.num_examples <= consumed:
-            self.up_to(2 * self._root.pulled + 1)
         element, within = self._root.at(np.array([consumed]))
         return int(element[0]), int(within[0])
 

@@ -38,3 +38,15 @@ def test_a_pipeline_without_end_is_followed() -> None:
     assert (found.num_elements, found.up_to(100)) == (None, 100)
     assert found.examples(0, 3)[1].tolist() == [0, 1, 2, 0, 1, 2]
     assert found.element_after(1000) == 500
+
+
+def test_an_end_that_is_far_off_is_counted_and_not_followed_to() -> None:
+    found = IndexElements(as_settings({"stages": "range(3) | repeat(1000000000) | batch(2)"}))
+    assert (found.num_elements, found.num_examples, found.up_to(100)) == (1_500_000_000, None, 100)
+    assert found.element_after(1000) == 500
+    found = IndexElements(as_settings({"stages": "range(100001) | batch(1)"}))
+    assert (found.num_elements, found.up_to(200_000)) == (100_001, 100_001)
+    assert (found.num_examples, found.element_after(100_001)) == (100_001, 100_001)
+    found = IndexElements(as_settings({"stages": "range(100001) | batch(1)"}))
+    with pytest.raises(UsageError, match="hands out 100,001 examples"):
+        found.element_after(100_002)

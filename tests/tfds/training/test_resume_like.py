@@ -255,6 +255,32 @@ def test_an_endless_pipeline_that_is_read_again_is_not_followed_to_its_end(given
     assert elements(rest.take(20)) == elements(make().take(27))[7:]
 
 
+@pytest.mark.parametrize("name", ["zip", "repeat", "enumerate", "mixture"])
+def test_an_end_that_is_as_far_off_as_none_is_not_followed_to(name: str) -> None:
+    import tensorflow as tf
+
+    def make() -> Any:
+        numbers = tf.data.Dataset.range(200).shuffle(50, seed=1)
+        many = tf.data.Dataset.range(1 << 60)
+        made = {
+            "zip": lambda: tf.data.Dataset.zip((many, numbers.repeat())),
+            "repeat": lambda: numbers.repeat(10**8),
+            "enumerate": lambda: numbers.repeat(10**8).enumerate(),
+            "mixture": lambda: tf.data.Dataset.sample_from_datasets(
+                [numbers.repeat(), many], [0.5, 0.5], seed=3, stop_on_empty_dataset=True
+            ),
+        }
+        return made[name]().batch(16)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        rest = shardctl.tfds.resume_like(make(), steps=7)
+    assert elements(rest.take(20)) == elements(make().take(27))[7:]
+    if name in ("repeat", "enumerate"):
+        with pytest.raises(UsageError, match=r"1,250,000,000 elements, .*; put a take\(N\) behind"):
+            shardctl.tfds.inspect(make()).ids()
+
+
 @pytest.mark.slow
 def test_later_passes_and_epochs_of_fit(world: Any) -> None:
     make = own_pipelines(world)["chain"]
