@@ -245,7 +245,10 @@ def _promise(plan: ResumePlan) -> str:
             "that was handed out comes again but by the repeat, but which of the examples in the "
             f"buffer and behind it are the next {plan.remaining:,} may be another choice.{first}"
         )
-    return f"exactly once: every example that is left, in another order.{first}"
+    dropped = ""
+    if plan.hosts and plan.settings.drop_remainder:
+        dropped = ", but for what each new host drops of its last batch"
+    return f"exactly once: every example that is left, in another order{dropped}.{first}"
 
 
 def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:

@@ -94,11 +94,11 @@ def _without_stdout() -> AbstractContextManager[object]:
     threads print meanwhile is theirs, and is shown.
     """
     if threading.current_thread() is threading.main_thread():  # elsewhere none comes
-        return contextlib.redirect_stdout(_OtherThreadsAlone(sys.stdout))
+        return contextlib.redirect_stdout(OtherThreadsAlone(sys.stdout))
     return contextlib.nullcontext()
 
 
-class _OtherThreadsAlone(io.StringIO):
+class OtherThreadsAlone(io.StringIO):
     """A stream that drops what this thread writes, and passes on what others do."""
 
     def __init__(self, shown: TextIO | None) -> None:

@@ -147,7 +147,8 @@ def test_an_answer_about_an_order_says_whose_reading_it_assumes(
     assert "shardctl inspect FILE:FUNCTION" in said
     (said,) = asked("--cycle", "2")["assumptions"]
     assert said.startswith("the reader of TFDS with its default block 16")
-    for stated in (["--cycle", "2", "--block", "1"], ["--cycle", "1"]):
+    both_as_tfds = ["--cycle", "16", "--block", "16"]
+    for stated in (["--cycle", "2", "--block", "1"], ["--cycle", "1"], both_as_tfds):
         assert "assumptions" not in asked(*stated)
     if command not in ("snapshot", "report"):
         table = shardctl(*command.split(), "-d", "data/train-*").stdout.splitlines()
@@ -173,6 +174,8 @@ def test_plans_and_snapshots_keep_what_they_assume(folder: Path, shardctl: Shard
         ran = shardctl(*command.split(), "-d", "data/train-*")
         assert ran.exit_code == 0, ran.stderr
         assert ran.stdout.splitlines()[1].startswith(f"assumed: {ASSUMED}")
+    table = shardctl("verify", "--plan", "plan.json", "-d", "data/train-*").stdout.splitlines()
+    assert table[1].startswith(f"assumed: {ASSUMED}")
     ran = shardctl("diff", "order.yaml", "-d", "data/train-*", "-f", "github")
     assert ran.stderr.startswith(f"assumed: {ASSUMED}")
     other = shardctl("snapshot", "--cycle", "1", *words, "other.yaml")

@@ -98,6 +98,13 @@ def test_nothing_that_is_left_needs_no_instructions() -> None:
     assert len(lines(resume(TOY, "train", consumed=11))) == 3
 
 
+def test_what_new_hosts_drop_is_not_promised() -> None:
+    settings = ReadSettings(batch=2, drop_remainder=True)
+    said = lines(resume_on_hosts(TOY, "train", settings, hosts=1, to_hosts=4, consumed=2))
+    (promise,) = (line for line in said if line.startswith("exactly once"))
+    assert ", but for what each new host drops of its last batch." in promise
+
+
 @pytest.mark.parametrize("mode", ["exactly-once", "exact-order"])
 def test_what_a_buffer_held_is_counted(mode: Any) -> None:
     # A buffer of 3 has read 3 + 1 examples when 2 are out of it.

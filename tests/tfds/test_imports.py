@@ -119,6 +119,26 @@ def test_what_is_printed_on_the_way_is_no_answer(
     assert capfd.readouterr().out == ""
 
 
+def test_what_other_threads_print_meanwhile_is_shown(
+    shadow: Shadow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shadow("2.21.0")
+    without_tfds(monkeypatch)
+    (tmp_path / "tensorflow_datasets.py").write_text(
+        "import threading\n"
+        'other = threading.Thread(target=print, args=("step 7",))\n'
+        "other.start()\n"
+        "other.join()\n"
+        'print("Failed to load ssl module.")\n'
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    tensorflow_datasets()
+    assert capsys.readouterr().out == "step 7\n"
+
+
 def test_a_newer_tensorflow_is_warned_of_once(shadow: Shadow) -> None:
     shadow("2.99.0")
     with pytest.warns(UnprovenVersionWarning) as caught:

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     from shardctl.core.stages.stages import Pipeline
 
 
+class _UnstatedBlock(int):
+    """A block length that nobody stated; one that is stated may be the same number."""
+
+
+UNSTATED_BLOCK = _UnstatedBlock(DEFAULT_BLOCK)
+
+
 @dataclass(frozen=True, kw_only=True)
 class ReadSettings:
     """Everything that fixes an order besides the dataset and the spec, None for TFDS's default.
@@ -70,7 +77,7 @@ class ReadSettings:
 
     cycle: int | Literal["auto"] | None = None
     cpus: int | None = None
-    block: int = DEFAULT_BLOCK
+    block: int = UNSTATED_BLOCK
     shuffle_files: bool | None = None
     shuffle_seed: int | None = None
     reshuffle: bool | None = None
@@ -110,7 +117,10 @@ class ReadSettings:
         return f"ReadSettings({', '.join(f'{name}={_in_short(value)}' for name, value in stated)})"
 
     def __post_init__(self) -> None:
+        unstated = isinstance(self.block, _UnstatedBlock)
         keep_fields(self, _TAKERS)
+        if unstated:
+            object.__setattr__(self, "block", UNSTATED_BLOCK)
         self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
@@ -436,5 +446,5 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     if in_order or not is_counted or settings.loader != "tfds":
         return None
     defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
-    defaults += [f"block {settings.block}"] if settings.block == DEFAULT_BLOCK else []
+    defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
     return " and ".join(defaults) or None

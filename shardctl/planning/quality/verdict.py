@@ -46,7 +46,7 @@ _MEANINGS: dict[Verdict, str] = {
     "weak": "mixed less than by a buffer of a quarter of the dataset",
     "fair": "mixed as by a buffer of a quarter to half of the dataset",
     "good": "mixed as by a buffer of half of the dataset or more",
-    "close to uniform": "the score is among those of uniform permutations; it is no proof of one",
+    "close to uniform": "the score is within 5 spreads of a uniform one's; it is no proof of one",
     "as good as uniform": "it is a uniform permutation, whatever its score is",
     "cannot tell": "so few examples score as much by chance, whatever shuffles them",
 }

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,12 @@ from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FE
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
-from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
+from shardctl.tfds.imports import (
+    OtherThreadsAlone,
+    quiet_tensorflow,
+    tensorflow,
+    tensorflow_datasets,
+)
 from shardctl.tfds.metadata.features import FeaturesLike, FoundFeatures, find_features
 from shardctl.tfds.metadata.first_records import check_first_records
 from shardctl.tfds.metadata.place import place_files
@@ -118,8 +124,8 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
             )
         )
     try:
-        # What it says of its progress is for notebooks.
-        with contextlib.redirect_stdout(None):
+        # What it says of its progress is for notebooks; what other threads print is shown.
+        with contextlib.redirect_stdout(OtherThreadsAlone(sys.stdout)):
             tfds.folder_dataset.write_metadata(
                 data_dir=folder,
                 features=found.features,

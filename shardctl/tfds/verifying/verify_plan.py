@@ -104,6 +104,7 @@ def verify_plan(
         pipeline=plan.pipeline,
         num_examples=num_examples,
         warnings=plan.warnings,
+        assumptions=plan.assumptions,
     )
     wrong_batch = () if check.wrong_batch is None else (check.wrong_batch,)
     return replace(

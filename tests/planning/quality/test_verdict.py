@@ -222,3 +222,11 @@ def test_a_buffer_that_falls_short_is_close_to_uniform_and_never_as_good() -> No
     assert np.mean([one.score.value for one in found]) < found[0].score.expected - 0.01
     whole = quality(layout, "train", ReadSettings(buffer=1500, buffer_seed=1))
     assert whole.verdict == "as good as uniform"
+
+
+def test_an_order_close_to_uniform_is_not_said_to_score_as_uniform_ones_do() -> None:
+    """0.953 is four spreads below what is expected: of 200 uniform permutations none is so low."""
+    score = _score(0.953, 0.9842, 0.0078)
+    order = plan_order(even_dataset(1500, 7), None, ReadSettings(buffer=1000, buffer_seed=1)).order
+    assert verdict_of(score, order) == "close to uniform"
+    assert meaning("close to uniform").startswith("the score is within 5 spreads of")
