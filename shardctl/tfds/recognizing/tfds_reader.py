@@ -48,7 +48,8 @@ def behind_tfds(reader: FoundReader, rest: tuple[Operation, ...], options: Optio
         if said.deterministic and found.reader.in_order == "true":
             settings = (*found.reader.settings, ("deterministic", True))
             found.reader = replace(found.reader, settings=settings)
-        said = replace(said, deterministic=None)
+        if said.deterministic is not False:  # parallel maps of the script go by that too
+            said = replace(said, deterministic=None)
         if said != WithOptions():
             own.append((said, stated))
     return BehindReader(reader=found.reader, options=tuple(own), rest=tuple(found.rest))

@@ -958,6 +958,24 @@ OPEN: dict[str, tuple[Make, str, str]] = {
         "cache(filename)",
         "keeps the order of the run that wrote it",
     ),
+    "map by the options of the reader": (
+        lambda world: ids_of(decoded_by_one_thread_out_of_order(world)).map(
+            plus_nothing, num_parallel_calls=4
+        ),
+        "map(calls=4)",
+        "ready first",
+    ),
+    "map behind a mixture by the options of a reader": (
+        lambda world: (
+            data()
+            .Dataset.sample_from_datasets(
+                [ids_of(decoded_by_one_thread_out_of_order(world)) for _ in range(2)], seed=3
+            )
+            .map(plus_nothing, num_parallel_calls=4)
+        ),
+        "map(calls=4)",
+        "ready first",
+    ),
     "map out of order": (
         lambda world: _numbers().map(plus_nothing, num_parallel_calls=4, deterministic=False),
         "map(calls=4, deterministic=False)",
