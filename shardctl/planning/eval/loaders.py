@@ -126,6 +126,8 @@ def evaluate_loader(
     of_device = host_orders(resolved, replace(dropping, batch=batch), hosts)
     left_out = shares.num_left_out
     unseen = _num_unseen(of_host, shares.reads.num_examples)
+    # Who shares a stream decides how many examples a host has.
+    shared = ragged[0].assumptions if settings.loader == "hf" else ()
     seen_again = sum(order.num_examples for order in of_host) + unseen - shares.reads.num_examples
     return LoaderEvaluation(
         dataset=resolved.dataset,
@@ -140,7 +142,7 @@ def evaluate_loader(
         warnings=(
             *resolved.warnings,
             *version.warnings,
-            *as_warnings(version.assumptions),
+            *as_warnings(dict.fromkeys((*version.assumptions, *shared))),
         ),
         steps={
             "ragged": shares.batches,

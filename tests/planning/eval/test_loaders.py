@@ -156,6 +156,13 @@ def test_streams_of_unequal_length_hang() -> None:
     assert (hang.step, hang.first_waiting, hang.finished) == (2, 0, 2)
 
 
+def test_whose_sharing_of_a_stream_is_meant_is_said() -> None:
+    streamed = {"loader": "hf", "streaming": True}
+    (said,) = evaluate(TOY, "test", streamed, batch=2, hosts=3).warnings
+    assert said.startswith("assumed: hosts share the stream by split_dataset_by_node; a Trainer or")
+    assert evaluate(TOY, "test", streamed, batch=2, hosts=1).warnings == ()
+
+
 def test_all_is_well_where_it_is() -> None:
     found = evaluate("mnist", "test", {"loader": "torch"}, batch=8, hosts=2)
     assert advice(found) == (
