@@ -124,10 +124,13 @@ def proof_line(proof: Proof) -> str:
             f"the seed was; {_examples(proof.compared)} read"
         )
     moved = "" if proof.moved is None else f", moved {proof.moved:,}"
-    return (
-        f"proof: lost {proof.lost:,}, repeated {proof.repeated:,}{moved} "
-        f"of {_examples(proof.compared)}"
-    )
+    counts = f"lost {proof.lost:,}, repeated {proof.repeated:,}"
+    if proof.of_inputs:
+        return (
+            f"proof: {counts} of what the buffer is given, which has no end; of the next "
+            f"{_examples(proof.compared)} {proof.moved:,} are others, or elsewhere"
+        )
+    return f"proof: {counts}{moved} of {_examples(proof.compared)}"
 
 
 def _proof_field(proof: Proof | None) -> Document:

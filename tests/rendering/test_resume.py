@@ -181,6 +181,11 @@ def test_prose_is_folded_to_the_screen() -> None:
             Proof(compared=1, lost=0, repeated=0, moved=None, exact=True),
             "proof: lost 0, repeated 0 of 1 example",
         ),
+        (
+            Proof(compared=4, lost=0, repeated=0, moved=3, exact=False, of_inputs=True),
+            "proof: lost 0, repeated 0 of what the buffer is given, which has no end; of the next "
+            "4 examples 3 are others, or elsewhere",
+        ),
     ],
 )
 def test_a_proof_is_the_last_line(proof: Proof, line: str) -> None:

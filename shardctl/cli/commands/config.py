@@ -10,7 +10,7 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
-from shardctl.errors import ShardctlError
+from shardctl.errors import ShardctlError, UnnamedDatasetError
 from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ def _dataset(source: DatasetOptions, project: "Project") -> tuple["Dataset | Non
     """Return the dataset, else what is wrong with it, which is said too."""
     try:
         return chosen_dataset(source, project), None
+    except UnnamedDatasetError:
+        raise  # a file is to keep it
     except ShardctlError as error:
         problem = as_options(error)
         warn([problem])

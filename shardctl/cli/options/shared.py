@@ -207,14 +207,14 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
 
 
 _ALWAYS_KEEP = ("snapshot", "diff", "lint", "verify", "eval")
-_NEVER_KEEP = ("init", "config")  # what they write or show is which dataset is chosen
 
 
 def _keeps(command: str, values: Mapping[str, Any]) -> bool:
     """Return whether an answer is kept or decides something, and not only looked at."""
     to_file = values.get("output") not in (None, "-")
     checks = bool(values.get("check")) or values.get("min_score") is not None
-    return command in _ALWAYS_KEEP or (command not in _NEVER_KEEP and (to_file or checks))
+    # What `init` writes is which dataset is chosen.
+    return command in _ALWAYS_KEEP or (command != "init" and (to_file or checks))
 
 
 def _read_stdin_once(values: Mapping[str, Any]) -> None:

@@ -58,7 +58,9 @@ class Proof:
     what the plan says of these two; elsewhere nothing may be lost or repeated. `broken` are the
     fields besides the instructions that say something else than the pipeline comes to; the
     instructions are then read as if those fields were right. Of the further epochs a plan lists the
-    first `MAX_FURTHER_EPOCHS`, and no more are looked at.
+    first `MAX_FURTHER_EPOCHS`, and no more are looked at. With `of_inputs` examples are counted as
+    the buffer is given them, not as it hands them out: the files repeat without end, so that there
+    is no rest to be read exactly once.
     """
 
     compared: int
@@ -68,6 +70,7 @@ class Proof:
     exact: bool
     broken: tuple[BrokenPromise, ...] = ()
     allowed: tuple[int, int] | None = None
+    of_inputs: bool = False
 
     @property
     def holds(self) -> bool:
@@ -211,6 +214,7 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
         repeated=counts.excess(),
         moved=moved,
         exact=False,
+        of_inputs=plan.settings.repeat_files,
     )
 
 

@@ -228,7 +228,7 @@ KEPT = (
         *("snapshot", "diff order.yaml", "lint", "verify", "verify --files", "eval --batch 8"),
         *("plan train[:1%] -o plan.json", "layout -o layout.yaml", "simulate -o ids.csv"),
         *("resume --consumed 5 -o plan.yaml", "report -o report.html", "quality --min-score 0.1"),
-        "hosts --hosts 2 --check",
+        *("hosts --hosts 2 --check", "config -o config.json"),
     ],
 )
 def test_what_is_kept_or_checked_is_of_a_dataset_that_is_named(

@@ -293,3 +293,13 @@ def test_more_examples_than_can_be_counted_are_refused() -> None:
     plan = resume_on_hosts(huge, "train", hosts=2, to_hosts=1, consumed=[2**39 - 1])
     with pytest.raises(UsageError, match="prove counts every example"):
         prove(huge, plan)
+
+
+@pytest.mark.parametrize("repeat_files", [True, False])
+def test_a_proof_says_whether_it_counts_what_the_buffer_is_given(repeat_files: bool) -> None:
+    toy = dataset(train=(8, 8))
+    settings = ReadSettings(
+        cycle=1, block=5, shuffle_seed=3, buffer=9, buffer_seed=1, repeat_files=repeat_files
+    )
+    plan = resume(toy, "train", settings, consumed=5)
+    assert prove(toy, plan).of_inputs == repeat_files
