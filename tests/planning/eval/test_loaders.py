@@ -157,7 +157,8 @@ def test_streams_of_unequal_length_hang() -> None:
 
 
 def test_whose_sharing_of_a_stream_is_meant_is_said() -> None:
-    streamed = {"loader": "hf", "streaming": True}
+    proven = LOADERS["hf"].proven[-1]  # else it is assumed where none is installed
+    streamed = {"loader": "hf", "streaming": True, "loader_version": proven}
     (said,) = evaluate(TOY, "test", streamed, batch=2, hosts=3).warnings
     assert said.startswith("assumed: hosts share the stream by split_dataset_by_node; a Trainer or")
     assert evaluate(TOY, "test", streamed, batch=2, hosts=1).warnings == ()
