@@ -90,6 +90,9 @@ class WholeNumber(SettingKind):
             return str(value)
         return whole_number(value)
 
+    def to_document(self, value: Any) -> int | str:
+        return value if isinstance(value, str) else int(value)  # a default that nobody stated, too
+
     def range_fault(self, value: Any) -> str | None:
         if value in self.words or self.least is None or self.least <= value <= INT64_MAX:
             return None

@@ -8,7 +8,7 @@ All else that the plan says is compared with what it should say (`broken_promise
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Proof:
     exact: bool
     broken: tuple[BrokenPromise, ...] = ()
     allowed: tuple[int, int] | None = None
-    of_inputs: bool = False
+    of_inputs: bool = field(default=False, repr=False)
 
     @property
     def holds(self) -> bool:
