@@ -130,15 +130,15 @@ if TYPE_CHECKING:
     from shardctl.planning.report.report import Report, report
     from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
-    from shardctl.planning.resume.loaders.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.proof import Proof, prove
     from shardctl.planning.resume.resume import resume
+    from shardctl.planning.resume.resume_loader import LoaderPlan, resume_loader
     from shardctl.planning.resume.seen import resume_unseen
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
     from shardctl.planning.verify import Verification
     from shardctl.readers.index.answer import Index
-    from shardctl.readers.index.beam.beam_runner import beam_runner
+    from shardctl.readers.index.beam_runner import beam_runner
     from shardctl.readers.index.check import IndexCheck, check_index
     from shardctl.readers.index.index import index
     from shardctl.readers.index.tfds_metadata import TfdsMetadata
@@ -268,7 +268,7 @@ _HOMES = {
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
     "LoaderComparison": "planning.quality.loaders.compare",
-    "LoaderPlan": "planning.resume.loaders.resume_loader",
+    "LoaderPlan": "planning.resume.resume_loader",
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
@@ -302,7 +302,7 @@ _HOMES = {
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
     "WayToRead": "planning.quality.loaders.way_to_read",
-    "beam_runner": "readers.index.beam.beam_runner",
+    "beam_runner": "readers.index.beam_runner",
     "check_index": "readers.index.check",
     "compare_loaders": "planning.quality.loaders.compare",
     "compare_reports": "api.compare_reports",
@@ -323,7 +323,7 @@ _HOMES = {
     "read_snapshot": "api.arguments",
     "report": "planning.report.report",
     "resume": "planning.resume.resume",
-    "resume_loader": "planning.resume.loaders.resume_loader",
+    "resume_loader": "planning.resume.resume_loader",
     "resume_on_hosts": "planning.resume.hosts",
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",
@@ -339,7 +339,7 @@ PROVIDERS.update(
     dataset="api.arguments:dataset_of_argument",
     plan="api.arguments:read_plan",
     html="api.tables:html_of",
-    installed_version="readers.loaders.installed:installed_version",
+    installed_version="readers.loader_versions:installed_version",
     kept="readers.seen_file:read_kept",
     listed="readers.index.listed:listed_spec",
     comparison_body="rendering.report.compared.page:comparison_body",
@@ -348,7 +348,7 @@ PROVIDERS.update(
     report_page="rendering.report.page:report_page",
     to_pandas="api.tables:to_pandas",
     verify_loader="loaders.verify:verify_loader",
-    verified_version="readers.loaders.verified:verified_version",
+    verified_version="readers.loader_versions:verified_version",
 )
 
 

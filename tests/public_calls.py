@@ -23,8 +23,6 @@ import shardctl.grain
 import shardctl.tfds
 import shardctl.torch
 from shardctl import Dataset, FileFinding, Host, PinnedOrder, Query, ReadSettings, Split, Usage
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.order import Order
 from shardctl.readers.index.counting.local_runner import LocalRunner
 from tests.public_world import Call, World
 
@@ -338,16 +336,6 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "Host": [_call(Host, index=1, count=4)],
     "Host.parse": [_call(Host.parse, text="1/4")],
-    "Order": [
-        Call(
-            lambda world: Order,
-            lambda world: {
-                "dataset": world.dataset,
-                "ranges": [SplitRange(split=world.dataset.split("train"), start=0, stop=24)],
-                "settings": world.settings,
-            },
-        )
-    ],
     "Order.read": [_of("order.read", start=3, stop=40)],
     "Order.chunks": [_of("order.chunks", start=3, stop=40)],
     "Order.runs": [_of("order.runs", start=3, stop=40)],
@@ -357,17 +345,9 @@ CALLS: Mapping[str, list[Call]] = {
     "Order.positions_in_pieces": [
         _of("order.positions_in_pieces", codes=np.array(_NUMBERS), over=iter)
     ],
-    "Order.blocks_at": [_of("unbuffered_order.blocks_at", positions=np.array(_NUMBERS))],
     "Order.steps_of": [_of("order.steps_of", positions=np.array(_NUMBERS))],
     "Order.positions_in_step": [_of("order.positions_in_step", step=2)],
     "Order.epoch_of": [_of("order.epoch_of", positions=np.array(_NUMBERS))],
-    "Order.reading": [
-        Call(
-            lambda w: lambda **given: w.order.reading(**given).codes(0, 24),
-            lambda w: {"epoch": 1, "stop": 9},
-        )
-    ],
-    "Order.replay": [_of("order.replay", epoch=1, stop=9)],
     "PinnedOrder": [
         Call(
             lambda world: PinnedOrder,
@@ -968,7 +948,6 @@ MADE_BY_USERS = {
     "Dataset",
     "FileInstruction",
     "Host",
-    "Order",
     "PinnedOrder",
     "Query",
     "ReadSettings",

@@ -11,9 +11,9 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from shardctl.files.stores.local import LocalSource
+from shardctl.files.stores.stores import LocalSource
 from shardctl.readers.records.contents import FileContents, Told, untold
-from shardctl.readers.records.tfrecord.tfrecord import TFRecord
+from shardctl.readers.records.tfrecord.scan import TFRecord
 from tests.forked_scripts import forking_python
 
 

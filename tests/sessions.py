@@ -138,7 +138,7 @@ def alone_in(folder: Path) -> Iterator[None]:
     if not entry_points(group="pytest11", name="shardctl"):  # a checkout that is not installed
         ours["PYTEST_PLUGINS"] = "shardctl.pytest"
     # Other loaders are of the newest proven version, wherever this runs.
-    installed = "shardctl.readers.loaders.installed.installed_version"
+    installed = "shardctl.readers.loader_versions.installed_version"
     nothing = mock.patch(installed, return_value=None)
     with mock.patch.dict(os.environ, ours, clear=True), nothing, contextlib.chdir(folder):
         yield

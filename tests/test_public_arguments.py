@@ -374,7 +374,7 @@ LARGE_ARGUMENTS = {
     ("resume_unseen", "seen"),
 }
 # What these ask for beyond the end is cut there.
-CUT = {"SplitLayout.shards", "Order.reading", "Order.replay", "Split.filenames_between"}
+CUT = {"SplitLayout.shards", "Split.filenames_between"}
 
 
 @pytest.mark.parametrize("name", OF_PLANNING)

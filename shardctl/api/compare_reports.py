@@ -23,14 +23,14 @@ from shardctl.files.comparable_file import is_json, parse_comparable
 from shardctl.files.file_text import MAX_PLAN_BYTES, read_file, working_folder
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned.pinned_sources import ref_as_pinned, spec_as_pinned
+from shardctl.planning.pinned_sources import ref_as_pinned, spec_as_pinned
 from shardctl.planning.report.compare import ReportComparison, compare_sides
 from shardctl.planning.report.compared_side import Side
 from shardctl.planning.report.report import Report
 from shardctl.planning.snapshot import TakenSnapshot
 from shardctl.readers.project_file import Project, read_project
 from shardctl.readers.reference import Fallback, choose_dataset
-from shardctl.rendering.text.config_faults import located
+from shardctl.rendering.text.setting_origins import located
 
 _Values = Snapshot | TakenSnapshot | PinnedOrder | Report
 

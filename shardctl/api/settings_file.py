@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.settings.arguments import settings_from_document
-from shardctl.core.settings.names import main_names
+from shardctl.core.settings.names import main_names, settings_from_document
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.files.file_text import decode, read_file, working_folder
@@ -39,7 +38,7 @@ def stated_settings(project: Project) -> dict[str, Any]:
 
 def _from_here(stages: Pipeline, folder: Path) -> Pipeline:
     """Return stages of a file in a folder whose paths lead from the working folder."""
-    from shardctl.core.stages.changed import with_changed
+    from shardctl.core.stages.stages import with_changed
     from shardctl.readers.reference import is_fixed, ref_from
 
     here = working_folder()

@@ -15,8 +15,7 @@ import typer
 
 from shardctl.cli.output import Chunk, say, screen, write
 from shardctl.cli.panels import OUTPUT
-from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices, either, inert, quoted
+from shardctl.core.text import choices, either, inert, nearest_first, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
@@ -13,12 +16,11 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import settings_as_planned
-from shardctl.core.resume.stretch import Stretch
+from shardctl.core.resume.resume_plan import Stretch, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.feeding.workers import end_with_parent
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 
@@ -61,7 +63,7 @@ class KeyOrder:
         self.dataset, self.stretches, self.consumed = dataset, stretches, consumed
         planned = plan_order(dataset, spec, settings)
         order = planned.order
-        if type(order) is not Order:
+        if not isinstance(order, ReaderOrder):
             raise UsageError(
                 phrase(
                     "{stages}: a loader is fed the order of a reader, shard, shuffle, repeat and "
@@ -222,3 +224,24 @@ def _without_overlap(
             end = first + size
     pieces = pieces or [(0, 0)]
     return np.array([p[0] for p in pieces], np.int64), np.array([p[1] for p in pieces], np.int64)
+
+
+# Worker processes of loaders: that none is left behind.
+
+
+def end_with_parent() -> None:
+    """Let a worker process of Grain end when the process dies that it works for.
+
+    Grain 0.2.18 ends its workers itself, but for those of a process that was killed: they would
+    wait for it for ever.
+    """
+    workers = sys.modules.get("grain._src.python.dataset.transformations.process_prefetch")
+    parent = multiprocessing.parent_process()
+    if parent is None or not getattr(workers, "_is_in_worker_process", False):
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, name="shardctl-end-with-parent", daemon=True).start()

@@ -12,8 +12,7 @@ from shardctl.errors import UsageError
 from shardctl.feeding.key_order import KeyOrder
 from shardctl.files.position_file import PositionRecord, position_text
 from shardctl.planning.file_formats import why_not_as_dataset
-from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
-from shardctl.tfds.position.states import records_of, stretch_of
+from shardctl.tfds.position.derived import SHAREABLE, check_same_order, records_of, stretch_of
 
 
 def begun_order(

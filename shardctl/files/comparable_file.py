@@ -20,9 +20,9 @@ from shardctl.files import fields
 from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
-from shardctl.files.lists.record_columns import RecordColumns
 from shardctl.files.plan.document import PLAN_KIND, plan_fields
 from shardctl.files.plan.reader import LONG_LISTS, plan_from_document
+from shardctl.files.record_columns import RecordColumns
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
 

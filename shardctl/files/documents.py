@@ -24,7 +24,7 @@ from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
 if TYPE_CHECKING:  # loads NumPy
-    from shardctl.files.columns.written_rows import Writer
+    from shardctl.files.rows_as_bytes import Writer
 
 Document = dict[str, Any]
 
@@ -108,7 +108,7 @@ def json_lines(records: RecordStream) -> Iterator[bytes | bytearray]:
 
 
 def _json_writer(fields: Sequence[str], lead: str, end: str = "") -> Writer:
-    from shardctl.files.columns.written_rows import Writer
+    from shardctl.files.rows_as_bytes import Writer
 
     keys = [f"{json_line(field)}: " for field in fields]
     return Writer(
@@ -124,7 +124,7 @@ def _written(records: RecordStream, writer: Writer) -> Iterator[str]:
 
 
 def _pieces(records: RecordStream, writer: Writer) -> Iterator[bytes | bytearray]:
-    from shardctl.files.columns.written_rows import written_rows
+    from shardctl.files.rows_as_bytes import written_rows
 
     return (written_rows(columns, count, writer) for count, columns in records.pieces())
 
@@ -178,7 +178,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
 
 
 def _yaml_writer(fields: Sequence[str], lead: str) -> Writer:
-    from shardctl.files.columns.written_rows import Writer
+    from shardctl.files.rows_as_bytes import Writer
 
     keys = [f"{yaml_line(field)}: " for field in fields]
     return Writer(
@@ -301,7 +301,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStrea
 
 
 def _csv_writer(fields: Sequence[str]) -> Writer:
-    from shardctl.files.columns.written_rows import Writer
+    from shardctl.files.rows_as_bytes import Writer
 
     return Writer(
         before=["," if place else "" for place in range(len(fields))],

@@ -9,12 +9,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from shardctl.core.dataset.packed_ints import PackedInts
-from shardctl.core.nearness import did_you_mean, nearest_first
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import choices, did_you_mean, nearest_first, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.errors import DatasetError
-from shardctl.files.lists.counts_text import CountsText
-from shardctl.files.lists.record_columns import RecordColumns
+from shardctl.files.record_columns import CountsText, RecordColumns
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 

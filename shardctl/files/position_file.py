@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.hosts.modes import HostBy
-from shardctl.core.resume.stretch import MAX_HOSTS, Stretch
+from shardctl.core.resume.resume_plan import MAX_HOSTS, Stretch
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable

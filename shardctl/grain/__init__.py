@@ -9,11 +9,10 @@ What the model sees is what `tfds.load` with these settings would hand out, batc
 Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
 """
 
-from shardctl.grain.fitting import fit_epochs
-from shardctl.grain.loader import data_loader
+from shardctl.grain.loader import data_loader, fit_epochs
 from shardctl.grain.ordered_map import map_dataset
+from shardctl.grain.place import keep_texts
 from shardctl.grain.sampler import Sampler
 from shardctl.grain.states import consumed
-from shardctl.grain.texts import keep_texts
 
 __all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "keep_texts", "map_dataset"]

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
-from shardctl.feeding.feature_types import with_types
-from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
-from shardctl.grain.libraries import grain
-from shardctl.grain.padding import PaddedSource, drop_padding
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source, with_types
+from shardctl.grain.libraries import grain, keras
+from shardctl.grain.place import keeping_texts
 from shardctl.grain.sampler import padded_sampler
 from shardctl.grain.states import order_from
-from shardctl.grain.texts import keeping_texts
 
 _MOST_BUFFERED = 1_000_000
 
@@ -153,3 +152,96 @@ def _is_known(operation: Any, transforms: Any) -> bool:
         "RandomMapOperation",
         "TfRandomMap",
     )
+
+
+# Records that fill the last round of the workers, and are dropped.
+
+
+class Padding:
+    """What lies under the key that no record has."""
+
+
+class PaddedSource:
+    """A data source with one more record behind the last, which is padding."""
+
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __len__(self) -> int:
+        return len(self._source) + 1
+
+    def __getitem__(self, key: int) -> Any:
+        return Padding() if key == len(self._source) else self._source[key]
+
+    def __repr__(self) -> str:
+        """Return what Grain compares when it restores: the name of the source, not its data."""
+        source = self._source
+        in_memory = isinstance(source, list | tuple) or type(source).__module__ == "numpy"
+        return str(type(source)) if in_memory else repr(source)
+
+
+def drop_padding() -> Any:
+    """Return the operation of Grain that drops padding, the first of a loader."""
+    return _kind()()
+
+
+@cache
+def _kind() -> type:
+    base = grain().transforms.Filter
+    return type(base)("DropPadding", (_IsRecord, base), {"__module__": __name__})  # type: ignore[no-any-return]
+
+
+def __getattr__(name: str) -> type:
+    # Worker processes look for the class by its name.
+    if name == "DropPadding":
+        return _kind()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+class _IsRecord:
+    def filter(self, element: Any) -> bool:
+        """Return whether an element is a record."""
+        return not isinstance(element, Padding)
+
+
+# Keras `fit` over a loader or a dataset of Grain, each epoch in its own order.
+
+
+@checked
+def fit_epochs(dataset: object) -> Any:
+    """Return the callback with which each epoch of `fit` is in the order that tf.data's `fit` has.
+
+    Keras makes an iterator an epoch, and would see one order again and again. With it epoch e of
+    `fit` trains on the order that `shardctl simulate --loop keras-fit --pass e` shows. `dataset` is
+    what `data_loader`, `map_dataset` or `Sampler` returned, before `map` and `batch`:
+
+        examples = shardctl.grain.map_dataset(source, builder, "train", settings)
+        model.fit(examples.map(prepare).batch(32), epochs=9, callbacks=[fit_epochs(examples)])
+
+    Raises:
+        UsageError: it is none of these; as `fit` begins, `steps_per_epoch`, with which fit reads
+            one iterator on and on.
+        MissingDependencyError: Keras is not installed.
+    """
+    target: Any = getattr(dataset, "_sampler", dataset)
+    if not hasattr(target, "begin_epoch_of_fit"):
+        raise UsageError(
+            "dataset: what shardctl.grain.data_loader, map_dataset or Sampler returned is needed, "
+            "before Grain's own map, batch and to_iter_dataset"
+        )
+    callbacks = keras().callbacks
+
+    class FitEpochs(callbacks.Callback):  # type: ignore[misc, name-defined]
+        """Goes to the order of each epoch before Keras makes its iterator."""
+
+        def on_train_begin(self, logs: Any = None) -> None:
+            if self.params.get("steps") is not None:
+                raise UsageError(
+                    "steps_per_epoch: fit then reads one iterator on and on, which is the one "
+                    "order of ReadSettings(epochs=N); leave fit_epochs out, or steps_per_epoch"
+                )
+
+        def on_epoch_begin(self, epoch: int, logs: Any = None) -> None:
+            target.begin_epoch_of_fit(epoch)
+
+    return FitEpochs()

@@ -9,15 +9,13 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.errors import UsageError
-from shardctl.feeding.feature_types import with_types
 from shardctl.feeding.key_order import KeyOrder
 from shardctl.feeding.place import record_at
-from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
+from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source, with_types
 from shardctl.files.position_file import position_text
-from shardctl.grain.grain_state import GrainState, elements_of_iterator
 from shardctl.grain.libraries import grain
 from shardctl.grain.sampler import order_of_fit
-from shardctl.grain.states import examples_of_elements, order_from
+from shardctl.grain.states import GrainState, elements_of_iterator, examples_of_elements, order_from
 
 
 @checked

@@ -17,10 +17,9 @@ from shardctl.feeding.place import record_at
 from shardctl.feeding.sources import BuilderOrDataset
 from shardctl.files.position_file import position_text
 from shardctl.grain.deal import Deal
-from shardctl.grain.grain_state import GrainState
 from shardctl.grain.libraries import grain
 from shardctl.grain.place import place_text
-from shardctl.grain.states import consumed_of, order_from
+from shardctl.grain.states import GrainState, consumed_of, order_from
 
 _MOST_WORKERS = 10_000
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.formats import of_tables
+from shardctl.core.loaders.hugging_face.eras import of_tables
 from shardctl.loaders.live import LiveLoader, Source, library
 from shardctl.loaders.row_files import rows_of_files
 

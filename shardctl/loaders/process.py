@@ -22,8 +22,8 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.errors import DatasetError, ShardctlError
+from shardctl.loaders.compare import GaveUpError, Pieces, in_pieces
 from shardctl.loaders.live import Source, made_loader
-from shardctl.loaders.pieces import GaveUpError, Pieces, in_pieces
 from shardctl.loaders.row_files import RowFiles
 from shardctl.readers.index.counting.local_runner import module_path, signals_blocked
 from shardctl.readers.index.counting.worker import BEGIN, await_begin, receive, send

@@ -23,9 +23,13 @@ from shardctl.loaders.live import Source as Examples
 from shardctl.loaders.record_source import FORMATS, RecordSource
 from shardctl.loaders.row_files import RowFiles
 from shardctl.planning.verify import BUDGETS, Source, Take
-from shardctl.readers.loaders.installed import installed_version
-from shardctl.readers.verifying.file_checks import FileChecks, check_files_read
-from shardctl.readers.verifying.files_here import file_path, first_file_here
+from shardctl.readers.loader_versions import installed_version
+from shardctl.readers.verifying.file_checks import (
+    FileChecks,
+    check_files_read,
+    file_path,
+    first_file_here,
+)
 
 _INSTEAD = "the loader runs over indices of the same number instead"
 

@@ -19,7 +19,6 @@ except ImportError as _error:
         "install it with: pip install 'shardctl[orbax]'"
     ) from _error
 
-from shardctl.orbax.checkpointable import Checkpointable
-from shardctl.orbax.handler import PositionHandler, Restore, Save
+from shardctl.orbax.handler import Checkpointable, PositionHandler, Restore, Save
 
 __all__ = ["Checkpointable", "PositionHandler", "Restore", "Save"]

@@ -6,10 +6,14 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shardctl.core.hosts.host import Host
+import jax
+
+from shardctl.core.hosts.host import Host, HostLike
 from shardctl.core.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.files.position_file import position_of_text
+from shardctl.tfds.position.position import Position
+from shardctl.tfds.training.process_host import check_host
 
 _FORM = re.compile(r"process_(0|[1-9]\d{0,8})-of-([1-9]\d{0,8})\.json")
 
@@ -128,3 +132,38 @@ def _read(directory: Any, process: Host) -> bytes:
 
 def _shown(directory: Any, process: Host | None = None) -> str:
     return printable(str(directory if process is None else directory / file_of(process)))
+
+
+# Which of the states in a checkpoint a position goes to, and who this process is.
+
+
+def this_process() -> Host:
+    """Return which process this is, by JAX."""
+    return Host(index=jax.process_index(), count=jax.process_count())
+
+
+def check_host_of(position: Position, host: int | HostLike | None) -> None:
+    """Refuse a position of one host in a process that is said to be another one.
+
+    Raises:
+        UsageError: it is another host; see `check_host`.
+    """
+    planned = host_of(position.get_state())
+    if planned is not None:
+        check_host(planned, host, what="position")
+
+
+def restore_position(
+    position: Position, directory: Any, process: Host, *, allow_version: bool
+) -> None:
+    """Go to the state that this process has saved, or share what all of them had left.
+
+    Raises:
+        DatasetError: no states, or they cannot be used; `process_files` says why.
+        ShardctlError: the position refuses them.
+    """
+    state = own_state(directory, process, host_of(position.get_state()))
+    if state is not None:
+        position.set_state(state, allow_version=allow_version)
+    else:
+        position.set_states(all_states(directory), allow_version=allow_version)

@@ -168,7 +168,7 @@ class Inspection(Tabular):
 
             return plan_order(self.dataset, self.spec, settings)
         from shardctl.planning.order import PlannedOrder
-        from shardctl.planning.stages.sources import sources
+        from shardctl.planning.sources import sources
 
         found = sources(self.dataset, self.spec, settings, self.datasets)
         return PlannedOrder(resolved=found.resolved, order=found.order(settings))

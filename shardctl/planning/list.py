@@ -9,9 +9,8 @@ from typing import Literal
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import dataset_title
-from shardctl.core.nearness import nearest
 from shardctl.core.tabular import Tabular
-from shardctl.core.text import in_short
+from shardctl.core.text import in_short, nearest
 from shardctl.core.tfds_rules import RECORD_FORMATS
 
 

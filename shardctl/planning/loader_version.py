@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardctl.core.loaders.loader import LOADERS, Loader
-from shardctl.core.loaders.versions import VerifiedVersion, proven_as
+from shardctl.core.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
@@ -30,7 +29,7 @@ class LoaderVersion:
 def loader_version(settings: ReadSettings) -> LoaderVersion:
     """Return the version that is named, else the installed one, else the newest that is proven.
 
-    Nothing is imported for it. A version is proven as `core/loaders/versions.py` says; another one
+    Nothing is imported for it. A version is proven as `core/loaders/loader.py` says; another one
     is taken where `verify` has found it equal on this machine. The packages beside a library, as
     torch beside torchdata, count where the installed version is taken.
 

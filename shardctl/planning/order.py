@@ -11,17 +11,17 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
-from shardctl.core.order.listed_files import listing_warnings
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
+from shardctl.core.order.reads_of_host import listing_warnings
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.file_formats import format_warnings
-from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.file_formats import format_warnings, refuse_open_splits
 
 if TYPE_CHECKING:
-    from shardctl.core.snapshot.cells import SplitIds
+    from shardctl.core.snapshot.order_tree import SplitIds
     from shardctl.planning.loader_version import LoaderVersion
 
 
@@ -48,10 +48,16 @@ class PlannedOrder:
         """What the order depends on though nobody stated it."""
         return self.order.assumptions
 
+    @property
+    def of_reader(self) -> ReaderOrder:
+        """The same order where TFDS's reader is all that reads: no stages, no other loader."""
+        assert isinstance(self.order, ReaderOrder)
+        return self.order
+
     @cached_property
     def splits(self) -> SplitIds:
         """The splits that the order reads."""
-        from shardctl.core.snapshot.cells import SplitIds  # hashlib: 5 ms
+        from shardctl.core.snapshot.order_tree import SplitIds  # hashlib: 5 ms
 
         return SplitIds.of(self.order.dataset, (piece.split.name for piece in self.ranges))
 
@@ -93,7 +99,7 @@ def plan_order(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.stages is None:
         return order_of(resolved_spec(dataset, spec), settings)
-    from shardctl.planning.stages.sources import refuse_unread_spec
+    from shardctl.planning.sources import refuse_unread_spec
 
     try:
         refuse_unread_spec(spec, settings)
@@ -145,7 +151,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
         from shardctl.planning.loader_version import loader_version
 
         return order_of_loader(resolved, settings, loader_version(settings))
-    order = Order(resolved.dataset, resolved.ranges, settings)
+    order = ReaderOrder(resolved.dataset, resolved.ranges, settings)
     listed_files = listing_warnings(resolved.dataset, resolved.ranges, settings)
     return _planned(resolved, order, (*_assumptions(settings), *listed_files))
 
@@ -173,7 +179,7 @@ def _with_stages(
     """Return the order of settings with stages, of those that say the same where there are such."""
     from shardctl.core.iteration.openness import open_stages
     from shardctl.core.stages.text import text_of_part
-    from shardctl.planning.stages.sources import (
+    from shardctl.planning.sources import (
         single_reader,
         sources,
         spec_of_reader,

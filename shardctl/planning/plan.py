@@ -9,8 +9,7 @@ from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.hosts.even_splits import even_split
-from shardctl.core.hosts.host import Host, HostLike, as_host
+from shardctl.core.hosts.host import Host, HostLike, as_host, even_split
 from shardctl.core.instructions.file_instruction import (
     FileInstruction,
     file_instructions,

@@ -13,13 +13,12 @@ from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.snapshot.hash_tree import NEWEST, HashTree
 from shardctl.core.snapshot.order_tree import tree_of
-from shardctl.core.snapshot.pinned_layout import pinned_layout
-from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, shortened
+from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, pinned_layout, shortened
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned.pinned_sources import pinned_sources, spec_as_given
+from shardctl.planning.pinned_sources import pinned_sources, spec_as_given
 
 
 @dataclass(frozen=True, kw_only=True)

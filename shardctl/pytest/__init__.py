@@ -80,7 +80,7 @@ def pytest_terminal_summary(terminalreporter: Any, exitstatus: int) -> None:
         if hasattr(report, _KEPT)
     ]
     if reports:
-        from shardctl.pytest.unused import summary
+        from shardctl.pytest.checks import summary
 
         ended = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
         for line in summary(

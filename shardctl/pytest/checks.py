@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +15,8 @@ import pytest
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.text import counted
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.pytest.file_names import file_name, folder_of, stem_of
 
 if TYPE_CHECKING:
     from shardctl.planning.diff.pinned_order import PinnedOrder
@@ -177,3 +179,128 @@ def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
     if data_dir is None or not Path(data_dir).resolve().is_relative_to(root.resolve()):
         return ()
     return (Path(os.path.relpath(data_dir, folder)).as_posix(),)
+
+
+# The end of a run: which snapshots were written, and which no test uses any more.
+
+
+def summary(reports: Sequence[Any], *, here: Path, ended: bool) -> Iterator[str]:
+    """Yield lines about the snapshots of a run.
+
+    Args:
+        reports: of the tests that took `order_snapshot`; each has what `OrderSnapshot.kept` says.
+        here: the folder that pytest was called in, from which paths are shown.
+        ended: whether every test was run that was to be run.
+    """
+    kept = [report.order_snapshots for report in reports]
+    written = sorted(
+        os.path.relpath(Path(one["folder"], name), here) for one in kept for name in one["written"]
+    )
+    if written:
+        yield f"{counted(len(written), 'order snapshot')} written:"
+        yield from (f"  {path}" for path in written)
+    unused = sorted(os.path.relpath(path, here) for path in _unused(reports, ended=ended))
+    if unused:
+        are = "is" if len(unused) == 1 else "are"
+        yield f"{counted(len(unused), 'order snapshot')} {are} used by no test; delete what is old:"
+        yield from (f"  {path}" for path in unused)
+
+
+def _unused(reports: Sequence[Any], *, ended: bool) -> Iterator[Path]:
+    """Yield files that no test uses, where the tests that ran are enough to say so.
+
+    A test that failed or was skipped may not have come to its checks. Where only some of the tests
+    were asked for, a file is unused if the test that it belongs to ran, and did without it.
+    """
+    folders: dict[Path, list[Any]] = {}
+    for report in reports:
+        folders.setdefault(Path(report.order_snapshots["folder"]), []).append(report)
+    for folder, of_folder in folders.items():
+        kept = [report.order_snapshots for report in of_folder]
+        used = {name for one in kept for name in one["used"]}
+        passed = [r.order_snapshots["stem"] for r in of_folder if r.outcome == "passed"]
+        others = [r.order_snapshots["stem"] for r in of_folder if r.outcome != "passed"]
+        whole = ended and not any(one["narrowed"] for one in kept)
+        for file in sorted(folder.glob("*.yaml")):
+            name = file.name
+            if name in used or any(belongs_to(name, stem) for stem in others):
+                continue
+            if whole or any(belongs_to(name, stem) for stem in passed):
+                yield file
+
+
+# Where the snapshot of a test lies: a folder for each test file, a file for each check.
+
+FOLDER = "order_snapshots"
+
+_UNSAFE = re.compile(r"[^a-z0-9_=+,-]")
+_MOST = 100  # characters of a name, so that file systems and archives take it
+
+
+def folder_of(test_file: Path) -> Path:
+    """Return the folder of the snapshots of a test file.
+
+    >>> folder_of(Path("tests/test_train.py")).as_posix()
+    'tests/order_snapshots/test_train'
+    """
+    return test_file.parent / FOLDER / test_file.stem
+
+
+def stem_of(test: str) -> str:
+    """Return the first part of the names of a test's snapshots, which no other test has.
+
+    Parameters are part of it, made safe for every file system; where that changed them, a hash of
+    what they were is added.
+
+    >>> stem_of("test_order"), stem_of("TestTrain::test_order"), stem_of("test_order[2-adam]")
+    ('test_order', 'TestTrain.test_order', 'test_order-2-adam')
+    >>> stem_of("test_order[a/b]"), stem_of("test_order[a-b]")
+    ('test_order-a-b-c14cddc0', 'test_order-a-b')
+    """
+    function, bracket, parameters = test.partition("[")
+    stem = function.replace("::", ".")
+    if bracket:
+        stem += f"-{safe(parameters.removesuffix(']'))}"
+    return _short(stem, test)
+
+
+def safe(text: str) -> str:
+    """Return a text as part of a file name; another text becomes another name.
+
+    >>> safe("validation"), safe("train[:10%]")
+    ('validation', 'train--10---6cda7661')
+    """
+    made = _UNSAFE.sub("-", text)
+    # Some file systems know no capitals, so that two names that differ in them are one.
+    return _short(made if made == text else f"{made}-{_hash(text)[:8]}", text)
+
+
+def _short(name: str, text: str) -> str:
+    return name if len(name) <= _MOST else f"{name[: _MOST - 9]}-{_hash(text)[:8]}"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_name(stem: str, name: str | None, pass_index: int) -> str:
+    """Return the name of the snapshot of a check, for one pass of it.
+
+    >>> file_name("test_order", None, 0), file_name("test_order", "validation", 2)
+    ('test_order.yaml', 'test_order.validation.pass.2.yaml')
+    """
+    parts = [stem, *([] if name is None else [safe(name)])]
+    if pass_index:
+        parts.append(f"pass.{pass_index}")
+    return f"{'.'.join(parts)}.yaml"
+
+
+def belongs_to(file: str, stem: str) -> bool:
+    """Return whether a snapshot is one of the test with that stem.
+
+    >>> belongs_to("test_order.validation.yaml", "test_order")
+    True
+    >>> belongs_to("test_order-2.yaml", "test_order")
+    False
+    """
+    return file.startswith(f"{stem}.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from shardctl.core.dataset.example_size import ExampleSize
+from shardctl.core.dataset.dataset import ExampleSize
 from shardctl.core.tfds_rules import FEATURES_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files import fields

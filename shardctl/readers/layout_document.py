@@ -15,7 +15,7 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import read_head
-from shardctl.files.lists.record_columns import RecordColumns
+from shardctl.files.record_columns import RecordColumns
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 

@@ -22,7 +22,7 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.record_columns import CountsText
 from shardctl.files.stores.remote_path import AnyPath, RemotePath
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.document import is_index_document, read_index_document

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shardctl.core.nearness import did_you_mean
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import choices, did_you_mean, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import decode, read_file

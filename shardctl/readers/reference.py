@@ -12,9 +12,8 @@ from typing import Literal
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.nearness import nearest, nearest_first
 from shardctl.core.secrets import public_url
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import choices, nearest, nearest_first, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about

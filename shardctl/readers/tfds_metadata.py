@@ -21,12 +21,12 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.record_columns import CountsText
 from shardctl.files.stores.anywhere import answers, files_in, is_file, subfolders
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, way_below
 
 if TYPE_CHECKING:
-    from shardctl.core.dataset.example_size import ExampleSize
+    from shardctl.core.dataset.dataset import ExampleSize
 
 _STATE_OF_ARROW = "state.json"  # beside what Hugging Face's save_to_disk writes
 _MAX_DEPTH = 3  # name/config/version under a data dir

@@ -9,8 +9,7 @@ from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.planning.eval.advice import advice
-from shardctl.planning.eval.cures import cures
+from shardctl.planning.eval.advice import advice, cures
 from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options

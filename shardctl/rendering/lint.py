@@ -12,8 +12,8 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head, kind_head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
-from shardctl.rendering.text.annotations import annotation
 from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.looks import annotation
 from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 

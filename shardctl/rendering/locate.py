@@ -9,7 +9,7 @@ from shardctl.core.columns import Records, RecordStream
 from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
 from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, Match, matches_at
-from shardctl.rendering.text.orders.order_records import order_head, order_heading
+from shardctl.rendering.text.step_rows import order_head, order_heading
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
 CSV_HEADER = MATCH_FIELDS

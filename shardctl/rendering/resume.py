@@ -7,8 +7,7 @@ from dataclasses import asdict
 
 from shardctl.core.columns import RecordStream
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.after_read import calls_chained
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -16,7 +15,7 @@ from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, 
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.column_tables import TextRows
-from shardctl.rendering.text.orders.order_records import heading, settings_words
+from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
 

@@ -10,13 +10,16 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.columns import Cell, RecordStream
 from shardctl.errors import UsageError
-from shardctl.files.columns.rows_as_bytes import Choice, rows_as_bytes
-from shardctl.files.columns.written_rows import parts_of
 from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
+from shardctl.files.rows_as_bytes import Choice, parts_of, rows_as_bytes
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.text.orders.order_blocks import order_rows
-from shardctl.rendering.text.orders.order_records import order_head, order_heading, pipeline_record
+from shardctl.rendering.text.step_rows import (
+    order_head,
+    order_heading,
+    order_rows,
+    pipeline_record,
+)
 from shardctl.rendering.text.tables import Screen, paragraph
 
 CSV_HEADER = MATCH_FIELDS

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from typing import Any, TextIO, TypeVar
 
-from shardctl.core.tensorflow_lines import install_command, is_newer_than_known
 from shardctl.core.text import printable
-from shardctl.core.tfds_rules import ORDER_RULES
+from shardctl.core.tfds_rules import ORDER_RULES, install_command, is_newer_than_known
 from shardctl.errors import MissingDependencyError, UnprovenVersionWarning
 from shardctl.files.silence import silent_libraries
-from shardctl.readers.loaders.installed import installed_version
+from shardctl.readers.loader_versions import installed_version
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Tell = Callable[[Iterable[str]], None]

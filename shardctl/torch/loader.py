@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -11,9 +11,14 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
-from shardctl.feeding.feature_types import says_types
-from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source
-from shardctl.torch.collating import collate_as_tf_data
+from shardctl.feeding.sources import (
+    BuilderOrDataset,
+    DataSource,
+    check_source,
+    is_text,
+    says_types,
+    types_of,
+)
 from shardctl.torch.libraries import torch_data
 from shardctl.torch.sampler import Sampler, sampler_at
 from shardctl.torch.states import TorchState, order_from
@@ -126,3 +131,51 @@ def _counted(batches: Iterator[Any], count: _Count) -> Iterator[Any]:
 @cache
 def _kind(base: Any) -> Any:
     return type("DataLoader", (_Counts, base), {"__module__": __name__})
+
+
+# Batches with tf.data's types: a data source hands out Python numbers, whose types are lost.
+
+
+@checked
+def collate_as_tf_data(source: DataSource) -> Callable[[Sequence[Any]], Any]:
+    """Return the `collate_fn` with which tensors have the types of a source's features, as tf.data.
+
+    `tfds.data_source` hands out scalars and sequences as Python's numbers and lists, of which
+    PyTorch's default makes float64 and int64, and a tensor a place. Texts are lists of bytes.
+    `data_loader` takes it by itself.
+
+    Raises:
+        UsageError: the source is not TFDS's, and says nothing of types.
+    """
+    if not says_types(source):
+        raise UsageError(
+            "source: what tfds.data_source returned is needed, which knows its features"
+        )
+    return Collate(types_of(source))
+
+
+class Collate:
+    """Makes a batch of examples; worker processes are handed it."""
+
+    def __init__(self, types: Any) -> None:
+        self._types = types
+
+    def __call__(self, examples: Sequence[Any]) -> Any:
+        return _batch(examples, self._types)
+
+
+def _batch(examples: Sequence[Any], types: Any) -> Any:
+    import numpy as np
+
+    first = examples[0]
+    if isinstance(types, dict) and isinstance(first, dict):
+        return {name: _batch([one[name] for one in examples], types.get(name)) for name in first}
+    if isinstance(types, str) and isinstance(first, bool | int | float | list):
+        if is_text(types):
+            return list(examples)
+        import torch
+
+        return torch.from_numpy(np.stack([np.asarray(one, types) for one in examples]))
+    if isinstance(first, np.ndarray) and first.dtype == object:
+        return [one.tolist() for one in examples]
+    return torch_data().default_collate(examples)

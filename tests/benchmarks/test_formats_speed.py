@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.stores import LocalStore
 from shardctl.readers.records.read_file import FORMATS
 from tests.byte_sources import far
 from tests.mds_shards import shard

@@ -25,7 +25,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.interleave.openings import opening_keys
+from shardctl.core.interleave.schedule import opening_keys
 
 _SHARDS = 1_000_000
 _LENGTHS: dict[str, Callable[[np.random.Generator], Int64s]] = {

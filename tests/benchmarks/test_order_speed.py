@@ -21,7 +21,7 @@ import pytest
 from shardctl.cli.output import write
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.simulate import array_file, array_num_bytes
@@ -32,10 +32,10 @@ IMAGENET = tuple(1251 + (shard % 8 == 0) for shard in range(1024))
 COUNT = 30_000_000
 
 
-def order_of(lengths: tuple[int, ...], **settings: Any) -> Order:
+def order_of(lengths: tuple[int, ...], **settings: Any) -> ReaderOrder:
     split = Split(name="train", shard_lengths=lengths)
     ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
-    return Order(Dataset(name="d", splits=(split,)), ranges, ReadSettings(**settings))
+    return ReaderOrder(Dataset(name="d", splits=(split,)), ranges, ReadSettings(**settings))
 
 
 def best(*runs: Callable[[], object], rounds: int = 3) -> list[float]:
@@ -125,7 +125,7 @@ def test_one_position_of_a_million_shards() -> None:
 
     def build() -> None:
         nonlocal order
-        order = Order(dataset, ranges, ReadSettings())
+        order = ReaderOrder(dataset, ranges, ReadSettings())
         order.reading(0)
 
     [built] = best(build)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import shardctl as api
+from shardctl.cli.failures import where_it_goes
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.misplaced import where_it_goes
 from tests.children import run_command
 from tests.cli.conftest import Shardctl
 

@@ -172,7 +172,7 @@ def test_after_a_tab_no_place_but_this_machine_is_asked(
     shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch, data: Path
 ) -> None:
     from shardctl.files.stores import anywhere, stores
-    from shardctl.files.stores.local import LocalStore
+    from shardctl.files.stores.stores import LocalStore
 
     asked: list[str] = []
 

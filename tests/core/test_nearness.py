@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.nearness import did_you_mean, nearest, nearest_first
+from shardctl.core.text import did_you_mean, nearest, nearest_first
 from tests.cases import check_cases
 
 SPLITS = ("test", "train", "validation")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import shardctl
-from shardctl.core.tensorflow_lines import (
+from shardctl.core.tfds_rules import (
     LINES,
     TFDS,
     TensorflowLine,

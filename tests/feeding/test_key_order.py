@@ -10,7 +10,7 @@ import pytest
 
 import shardctl
 from shardctl import Dataset, Host, ReadSettings, Split
-from shardctl.core.resume.stretch import Stretch
+from shardctl.core.resume.resume_plan import Stretch
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.feeding import key_order

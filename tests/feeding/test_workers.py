@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 
-from shardctl.feeding.workers import end_with_parent
+from shardctl.feeding.key_order import end_with_parent
 
 
 def test_nothing_ends_where_no_worker_of_grain_is() -> None:

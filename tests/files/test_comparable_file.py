@@ -12,9 +12,10 @@ from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.resume.resume_plan import PlanListing
 from shardctl.errors import DatasetError
 from shardctl.files import comparable_file
+from shardctl.files import json_text as json_lists
+from shardctl.files import yaml_text as yaml_lists
 from shardctl.files.comparable_file import parse_comparable, read_comparable
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.files.lists import json_lists, yaml_lists
 from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.tfds_splits import toy_dataset

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.resume.stretch import Stretch
+from shardctl.core.resume.resume_plan import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.position_file import (
     PositionRecord,

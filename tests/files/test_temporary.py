@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.files.atomic import new_file
-from shardctl.files.temporary import NUM_NAMES, temporary_names
+from shardctl.files.atomic import NUM_NAMES, new_file, temporary_names
 from tests.cases import FUZZ, add_cases, seed_of_test
 
 # Forked children write without end and are killed; argv: the target, how, the seed, the kills.

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
-from shardctl.grain.grain_state import (
+from shardctl.grain.states import (
+    consumed,
     elements_of_iterator,
     is_of_data_loader,
     records_of_data_loader,
     sampler_of,
 )
-from shardctl.grain.states import consumed
 
 # As DataLoaderIterator.get_state wrote them, after 0 and 5 batches of 4 and 0, 1 and 2 workers.
 OF_LOADERS: list[tuple[int, int, dict[str, int], list[int]]] = [

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.grain.padding import PaddedSource, Padding, drop_padding
+from shardctl.grain.loader import PaddedSource, Padding, drop_padding
 from tests.grain.toys import needs_grain
 
 
@@ -34,7 +34,7 @@ def test_it_is_dropped() -> None:
     drop = pickle.loads(pickle.dumps(drop_padding()))
     elements: list[Any] = [0, None, {}, Padding()]
     assert [drop.filter(one) for one in elements] == [True, True, True, False]
-    module = sys.modules["shardctl.grain.padding"]
+    module = sys.modules["shardctl.grain.loader"]
     assert type(drop) is module.DropPadding
     with pytest.raises(AttributeError):
         module.Other  # noqa: B018

@@ -10,7 +10,7 @@ import pytest
 
 from shardctl import Host, ReadSettings, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.resume.stretch import Stretch
+from shardctl.core.resume.resume_plan import Stretch
 from shardctl.errors import DatasetError, UsageError
 from shardctl.feeding.key_order import KeyOrder
 from shardctl.grain.place import place_of_text, place_text, record_of_place

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.loaders.compare import first_difference
+from shardctl.loaders.compare import first_difference, in_pieces
 from shardctl.loaders.live import IndexRange
-from shardctl.loaders.pieces import in_pieces
 from shardctl.planning.order import plan_order
 from shardctl.planning.verify import FirstDifference
 from tests.loaders import toy_loaders

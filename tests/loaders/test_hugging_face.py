@@ -15,8 +15,7 @@ from shardctl.cli.main import main
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE, era_of
 from shardctl.core.loaders.hugging_face.orders import handed_out
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.loaders.versions import proven_as
+from shardctl.core.loaders.loader import LOADERS, proven_as
 from shardctl.errors import UsageError
 from shardctl.loaders.hugging_face import LiveHuggingFace
 from shardctl.loaders.live import IndexRange

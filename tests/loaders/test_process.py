@@ -11,8 +11,8 @@ import pytest
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.errors import DatasetError, UsageError
+from shardctl.loaders.compare import GaveUpError
 from shardctl.loaders.live import IndexRange
-from shardctl.loaders.pieces import GaveUpError
 from shardctl.loaders.process import LoaderProcess
 from tests.loaders import toy_loaders
 

@@ -14,8 +14,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.loaders.compare import first_difference
 from shardctl.loaders.live import WHERE, IndexRange, extra_of
 from shardctl.loaders.process import LoaderProcess
-from shardctl.loaders.random_settings import random_orders
-from shardctl.readers.loaders.installed import installed_version
+from shardctl.loaders.verify import random_orders
+from shardctl.readers.loader_versions import installed_version
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 
 _NUM_LIVE = FUZZ * 300 // 2000

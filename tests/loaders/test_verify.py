@@ -15,7 +15,7 @@ from shardctl.core.provided import provided
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.loaders.live import WHERE
 from shardctl.planning.order import plan_order
-from shardctl.readers.loaders.verified import verified_version
+from shardctl.readers.loader_versions import verified_version
 from tests.loaders import toy_loaders
 from tests.tfds_datasets import build_dataset
 

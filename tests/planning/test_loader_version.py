@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 import shardctl.planning.loader_version as module
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.loaders.versions import VerifiedVersion
+from shardctl.core.loaders.loader import LOADERS, VerifiedVersion
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.loader_version import loader_version

@@ -9,7 +9,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.errors import UnpredictableOrderError
-from shardctl.planning.open_splits import refuse_open_hosts, refuse_open_splits
+from shardctl.planning.file_formats import refuse_open_hosts, refuse_open_splits
 
 APART = Dataset(
     name="d",

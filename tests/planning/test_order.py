@@ -17,7 +17,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning import order as planning_order
@@ -46,7 +46,7 @@ def test_an_order_keeps_the_ranges_that_it_was_made_of() -> None:
         ("train", 3, 10),
     ]
     assert planned.splits.names == ("train", "test")  # as the dataset has them
-    by_hand = Order(TWO, planned.ranges, settings)
+    by_hand = ReaderOrder(TWO, planned.ranges, settings)
     np.testing.assert_array_equal(planned.order.read(0, 12), by_hand.read(0, 12))
     assert resolved_spec(TWO, "test+train[3:]").dataset is TWO
 

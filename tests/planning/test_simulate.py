@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.simulate import simulate
@@ -106,7 +106,7 @@ def test_a_stretch_far_into_a_huge_order_costs_no_more_than_a_near_one() -> None
     lengths = (2**40,) * 64
     split = Split(name="train", shard_lengths=lengths)
     ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
-    order = Order(Dataset(name="d", splits=(split,)), ranges, ReadSettings(epochs=1000))
+    order = ReaderOrder(Dataset(name="d", splits=(split,)), ranges, ReadSettings(epochs=1000))
     start = 999 * split.num_examples + 16 * 2**40  # the 16 shards of the first slots are read
     assert order.read(start, start + 17).tolist() == [
         *range(16 * 2**40, 16 * 2**40 + 16),

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from shardctl.pytest.file_names import belongs_to, file_name, folder_of, safe, stem_of
+from shardctl.pytest.checks import belongs_to, file_name, folder_of, safe, stem_of
 
 words = st.text(st.characters(codec="utf-8"), min_size=1, max_size=150)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.pytest.unused import summary
+from shardctl.pytest.checks import summary
 
 
 def report(folder: Path, stem: str, used: list[str], **other: Any) -> Any:

@@ -12,8 +12,10 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
+from shardctl.files import json_text as json_lists
+from shardctl.files import record_columns
+from shardctl.files import yaml_text as yaml_lists
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.files.lists import json_lists, record_columns, yaml_lists
 from shardctl.planning.layout import layout
 from shardctl.readers.layout_file import dataset_from_layout, read_layout_file
 from shardctl.rendering.layout import layout_document

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.core.dataset.file_finding import FileFinding
-from shardctl.readers.files_on_disk import check_files, files_of_another_count
-from shardctl.readers.missing_files import none_here
+from shardctl.readers.files_on_disk import check_files, files_of_another_count, none_here
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from tests.tfds_datasets import build_dataset
 

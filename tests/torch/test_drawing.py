@@ -9,7 +9,7 @@ import pytest
 
 from shardctl import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.torch.drawing import Drawing, asked_by_torchdata, drawing
+from shardctl.torch.sampler import Drawing, asked_by_torchdata, drawing
 
 
 class Asks:

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import ClassVar
 
-from shardctl.core.tensorflow_lines import TensorflowLine
+from shardctl.core.tfds_rules import TensorflowLine
 
 ROOT = Path(__file__).parents[2]
 

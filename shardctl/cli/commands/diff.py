@@ -17,11 +17,10 @@ from shardctl.cli.formats import (
     as_yaml,
 )
 from shardctl.cli.options.dataset import text_on_stdin
+from shardctl.cli.options.names import path_from_repository, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.origins import path_from_repository
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.options.today import Beside, Today, label_of
-from shardctl.cli.options.typed import typed_again
 from shardctl.cli.output import fail, warn
 from shardctl.core.text import printable, quoted
 from shardctl.errors import ShardctlError, UsageError

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions
-from shardctl.core.nearness import nearest
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, nearest, quoted
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 
@@ -45,7 +44,7 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
 
 
 def _man_page(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
-    from shardctl.rendering.guide.man_page import man_page
+    from shardctl.rendering.guide.roff import man_page
 
     command, guide = answer
     if guide is not None and command is None:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 FORMATS = Formats(
     renderers={
-        "table": as_table("rendering.inspect.inspect:inspect_table"),
-        "json": as_json("rendering.inspect.inspect:inspect_document"),
-        "yaml": as_text("rendering.inspect.project:project_yaml"),
-        "csv": as_csv("rendering.inspect.inspect:inspect_rows"),
+        "table": as_table("rendering.inspect:inspect_table"),
+        "json": as_json("rendering.inspect:inspect_document"),
+        "yaml": as_text("rendering.inspect:project_yaml"),
+        "csv": as_csv("rendering.inspect:inspect_rows"),
     }
 )
 
@@ -98,7 +98,7 @@ def _write(out: OutputOptions, chunks: list[Any], found: "tuple[Inspection, ...]
 
 def _write_layout(out: OutputOptions, found: "Inspection") -> None:
     """Write the layout file of record files without metadata beside the shardctl.yaml."""
-    from shardctl.rendering.inspect.project import is_without_metadata, layout_name
+    from shardctl.rendering.inspect import is_without_metadata, layout_name
 
     dataset = found.dataset
     if dataset is None or not is_without_metadata(dataset):

@@ -21,8 +21,8 @@ from shardctl.cli.formats import (
 )
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import LintOptions, usage_of
+from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.origins import setting_origins
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UsageError

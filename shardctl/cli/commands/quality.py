@@ -34,13 +34,13 @@ def _score(text: Any) -> float:
 
 
 def _minimum(text: Any) -> Any:
-    from shardctl.planning.quality.minimum import minimum_score
+    from shardctl.planning.quality.quality import minimum_score
 
     return minimum_score(text)
 
 
 def _known_minimums(incomplete: str) -> list[str]:
-    from shardctl.planning.quality.minimum import MINIMUM_WORDS
+    from shardctl.planning.quality.quality import MINIMUM_WORDS
 
     return [word for word in MINIMUM_WORDS if word.startswith(incomplete)]
 
@@ -149,8 +149,8 @@ def quality(
         asked |= {"--sorted-by-shard": sorted_by_shard or None}
         _compare_loaders(source, project, spec, settings, out, asked, picture=picture)
         return
-    from shardctl.planning.quality.minimum import shortfall
     from shardctl.planning.quality.quality import quality as measured_quality
+    from shardctl.planning.quality.quality import shortfall
     from shardctl.rendering.text.command_line import as_options
 
     if num_classes is None and sorted_by_shard:

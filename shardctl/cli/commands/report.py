@@ -12,10 +12,10 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_json, as_text, as_yaml
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import UsageOptions, usage_of
+from shardctl.cli.options.names import typed_again
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
-from shardctl.cli.options.typed import typed_again
 from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 

@@ -9,9 +9,8 @@ import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import number_option, setting_in_words
-from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import phrase
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, nearest_first, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -104,7 +103,7 @@ class UsageOptions:
         """
         from shardctl.planning.lint.config_section import lint_arguments
         from shardctl.planning.lint.lint import chosen_rules
-        from shardctl.rendering.text.config_faults import located
+        from shardctl.rendering.text.setting_origins import located
 
         try:
             stated = lint_arguments(project.lint)

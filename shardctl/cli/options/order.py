@@ -128,7 +128,7 @@ class OrderOptions:
         try:
             chosen = stated_settings(project)
         except UsageError as error:
-            from shardctl.rendering.text.config_faults import located
+            from shardctl.rendering.text.setting_origins import located
 
             raise located(error, project, "read") from None
         try:
@@ -149,7 +149,7 @@ class OrderOptions:
         """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
         if self._project is None or not named_arguments(error):
             return error
-        from shardctl.rendering.text.config_faults import located
+        from shardctl.rendering.text.setting_origins import located
 
         return located(error, self._project, "read", self.given())
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, nearest_first, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from shardctl.readers.index.beam.beam_runner import BeamRunner
+    from shardctl.readers.index.beam_runner import BeamRunner
 
 _RUNNERS = ("local", "beam")
 
@@ -54,6 +53,6 @@ def chosen_runner(
         )
     if options:
         del words[-len(options) :]
-    from shardctl.readers.index.beam.beam_runner import BeamRunner
+    from shardctl.readers.index.beam_runner import BeamRunner
 
     return BeamRunner(options)

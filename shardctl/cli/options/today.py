@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardctl.cli.options.dataset import dataset_and_refs, project_here, refs_to_keep
-from shardctl.cli.options.origins import path_from_repository, setting_origins
+from shardctl.cli.options.names import path_from_repository, setting_origins
 from shardctl.cli.output import say, write
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.text import printable
@@ -99,7 +99,7 @@ class Today:
         """
         from shardctl.planning.diff.diff import diff
         from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
-        from shardctl.planning.pinned.pinned_sources import spec_as_pinned
+        from shardctl.planning.pinned_sources import spec_as_pinned
         from shardctl.planning.snapshot import snapshot_in
 
         chosen = self._dataset(pinned, path)
@@ -167,7 +167,7 @@ class Today:
 
     def _dataset(self, pinned: Snapshot, path: str) -> ChosenDataset:
         """Return the dataset of today: the one that is chosen for all, else that of the file."""
-        from shardctl.planning.pinned.pinned_sources import ref_as_pinned
+        from shardctl.planning.pinned_sources import ref_as_pinned
         from shardctl.readers.reference import Fallback
 
         refs, folder = pinned.refs or (ref_as_pinned(pinned),), os.path.dirname(path)

@@ -14,8 +14,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from shardctl.core.arguments.values import byte_string, real_number, text, truth_value, whole_number
-from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices, quoted
+from shardctl.core.text import choices, nearest_first, quoted
 from shardctl.errors import UsageError
 
 

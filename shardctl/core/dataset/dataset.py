@@ -13,21 +13,67 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import Kind, kind_of, made_kind
-from shardctl.core.dataset.even_lengths import even_lengths
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.folder_order import FolderIdentity, paths_left
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, dataset_title
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.nearness import nearest_first
 from shardctl.core.provided import provided
-from shardctl.core.text import choices, counted, in_short, quoted
+from shardctl.core.text import choices, counted, in_short, nearest_first, quoted
 from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, INT64_MAX
 from shardctl.errors import DatasetError, NotASplitError, UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
-    from shardctl.core.dataset.example_size import ExampleSize
+
+
+# The lengths of shards that TFDS writes: boundaries at round(num_examples * i / num_shards).
+
+_FEW = 1 << 14  # up to so many shards cost less than importing NumPy
+_LENGTHS_AT_ONCE = 1 << 18
+_EXACT = 1 << 52  # below it every half is a float
+
+
+def even_lengths(num_examples: int, num_shards: int) -> Sequence[int]:
+    """Return the lengths of `num_shards` shards that TFDS writes `num_examples` to.
+
+    Source: TFDS core/utils/shard_utils.py, get_shard_boundaries (float division, then Python's
+    round to even).
+
+    >>> even_lengths(10, 4)
+    (2, 3, 3, 2)
+    """
+    if num_shards <= _FEW or num_examples >= _EXACT:
+        ends = [round(num_examples * i / num_shards) for i in range(1, num_shards + 1)]
+        return tuple(b - a for a, b in itertools.pairwise(itertools.chain((0,), ends)))
+    return _of_many(num_examples, num_shards)
+
+
+def _of_many(num_examples: int, num_shards: int) -> PackedInts:
+    import numpy as np
+
+    each, rest = divmod(num_examples, num_shards)
+    lengths = np.empty(num_shards, np.int64)
+    before = 0
+    for start in range(0, num_shards, _LENGTHS_AT_ONCE):
+        i = np.arange(start + 1, min(start + _LENGTHS_AT_ONCE, num_shards) + 1, dtype=np.int64)
+        # The true quotient: a whole number, and a fraction of `num_shards`.
+        further, fraction = np.divmod(rest * i, num_shards)
+        ends = each * i + further
+        from_half = 2 * fraction - num_shards
+        # So near to a half the float may be the half itself, which is rounded to even: there it is
+        # divided as TFDS does. A float lies within 2**-53 of the quotient, of itself.
+        distance = np.abs(from_half)
+        near = np.flatnonzero(
+            (distance * 2.0**50 <= ends.astype(float) * num_shards) & (distance > 0)
+        )
+        ends += np.where(distance > 0, from_half > 0, ends & 1)
+        for place in near.tolist():
+            ends[place] = round(num_examples * int(i[place]) / num_shards)
+        lengths[start : start + len(i)] = np.diff(ends, prepend=before)
+        before = int(ends[-1])
+    return PackedInts.of_int64s(lengths)
+
 
 # Origins of datasets whose examples were counted, since no metadata says how many there are.
 COUNTED_FILES = "record files"
@@ -486,3 +532,23 @@ _DATASET = made_kind(
 DatasetLike = Annotated[
     Dataset | str | os.PathLike[str] | Sequence[str | os.PathLike[str]], _DATASET
 ]
+
+
+# What one decoded example takes in memory.
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleSize:
+    """The bytes of a decoded example, from the shapes and dtypes of its features.
+
+    num_bytes: of the features of fixed shape. num_tensors: of all features; each adds to what a
+    shuffle buffer takes. unknown: the features, such as texts and images of any size, whose bytes
+    differ from example to example; then `num_bytes` is the least that an example takes.
+    """
+
+    num_bytes: int
+    num_tensors: int
+    unknown: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        keep_fields(self)

@@ -1,7 +1,7 @@
 """Host modes: the ways of splitting the examples of a spec among hosts, one small class each.
 
 Whatever the program asks about a mode it asks its class. A new mode is a class here, in
-`HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.calls.host_calls`.
+`HOST_MODES`, and its calls of TFDS and tf.data in `shardctl.tfds.stage_calls`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Even(HostMode):
         """Return the host's part of each range."""
         if host is None:
             return ranges
-        from shardctl.core.hosts.even_splits import even_split
+        from shardctl.core.hosts.host import even_split
 
         return even_split(ranges, host.index, host.count)
 

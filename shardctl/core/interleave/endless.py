@@ -17,7 +17,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.interleave.openings import opening_keys
+from shardctl.core.interleave.schedule import opening_keys
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.errors import UsageError

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration import readings
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -203,7 +204,7 @@ class Iteration(ABC):
         They are counted from 0 in this iterator: each repetition of what is below is further ones,
         also where a cache hands out what was read before.
         """
-        with readings.counted():
+        with counted():
             return self.codes_at(places)
 
     @property
@@ -317,3 +318,23 @@ def read_ahead(node: Node, iteration: Iteration, count: int | None) -> None:
     for each, state in zip(lasting, before, strict=True):
         if each.state != state:
             each.make_uncertain()
+
+
+# Whether iterations hand out codes or numbers of readings; see `Iteration.readings_at`.
+
+_COUNTED: ContextVar[bool] = ContextVar("counted", default=False)
+
+
+def are_counted() -> bool:
+    """Whether sources hand out zeros, and each repetition adds the readings before it."""
+    return _COUNTED.get()
+
+
+@contextmanager
+def counted(*, on: bool = True) -> Iterator[None]:
+    """Hand out numbers of readings in this block, or codes where it is not `on`."""
+    before = _COUNTED.set(on)
+    try:
+        yield
+    finally:
+        _COUNTED.reset(before)

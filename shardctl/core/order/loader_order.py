@@ -15,15 +15,10 @@ from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.loader import LOADERS, Loader
-from shardctl.core.order.epoch_reading import EpochReading
-from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.settings.of_tfds import refuse_loader
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.errors import UsageError
 
 
 class LoaderOrder(Order):
@@ -36,8 +31,6 @@ class LoaderOrder(Order):
         UnpredictableOrderError: the loader leaves this order open.
         UsageError: the loader refuses these settings, or its rule does not know them.
     """
-
-    finds_in_pieces = False
 
     def __init__(
         self,
@@ -115,19 +108,9 @@ class LoaderOrder(Order):
         return self.handed_out.epoch_size
 
     @property
-    def stream_size(self) -> int:
-        """Number of examples of the whole order."""
-        return self.num_examples
-
-    @property
     def num_examples(self) -> int:
         """Number of examples handed out in all epochs."""
         return self.handed_out.num_examples
-
-    @property
-    def num_buffered(self) -> int | None:
-        """None: what a loader holds back is the affair of its rule."""
-        return None
 
     @property
     def shuffles(self) -> bool:
@@ -140,49 +123,14 @@ class LoaderOrder(Order):
         return self.handed_out.is_uniform
 
     @property
-    def has_blocks(self) -> bool:
-        """No: a loader reads single examples."""
-        return False
-
-    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.handed_out.batches is not None
 
-    @property
-    def seeds(self) -> EpochSeeds:  # type: ignore[override]
-        """None of TensorFlow's."""
-        raise self._not_of_tfds("TensorFlow's seeds")
-
-    @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
-        """Nothing reads files in turn."""
-        raise self._not_of_tfds("an interleave of files")
-
-    @checked
-    def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
-        """There is no shuffle buffer of TensorFlow's."""
-        raise self._not_of_tfds("the shuffle buffer of tf.data")
-
-    @checked
-    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """There are no blocks."""
-        raise self._not_of_tfds("an interleave of files")
-
-    def _not_of_tfds(self, what: str) -> UsageError:
-        try:
-            refuse_loader(self.settings, what, "ask TFDS's reader for it")
-        except UsageError as error:
-            return error
-        raise AssertionError(self.settings.loader)
-
     @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        if not 0 <= start <= stop <= self.num_examples:
-            raise UsageError(
-                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
-            )
+        self._check_range(start, stop)
         for begin in range(start, stop, CHUNK_SIZE):
             yield self._codes(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
 
@@ -205,11 +153,10 @@ class LoaderOrder(Order):
         order = np.lexsort((positions, query))
         return query[order], positions[order]
 
-    def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Return an iterator over the answer of `positions_of`, which is one piece."""
-        return iter([self.positions_of(codes, over=over)])
+    @property
+    def num_epochs(self) -> int | None:
+        """Number of epochs of the pass."""
+        return self.settings.epochs
 
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:
@@ -246,9 +193,6 @@ class LoaderOrder(Order):
         positions = self.positions_in_step(step)
         return self.indices_at(np.arange(positions.start, positions.stop))
 
-    def forget_readings(self) -> None:
-        """Nothing is kept that could not be asked for again."""
-
     def _codes(self, positions: Int64s) -> Int64s:
         if not len(positions):
             return np.empty(0, np.int64)
@@ -276,6 +220,11 @@ class LoaderOrder(Order):
         rows = last_not_above(self._starts, indices)
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
+
+    @cached_property
+    def _first_codes(self) -> Int64s:
+        """The code of the first example that each row reads, int64[n]."""
+        return self.codes.first_codes(self.reads)
 
     @cached_property
     def _lookup(self) -> RowLookup:

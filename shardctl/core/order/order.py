@@ -1,119 +1,54 @@
-"""The order in which a pipeline hands out the examples of a dataset, without running it."""
+"""The interface of an order: which example is at which position of a pass, and the other way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import cached_property, lru_cache
-from itertools import islice
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, distinct
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.interleave.endless import EndlessInterleave
-from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
-from shardctl.core.order.epoch_reading import EndlessReading, EpochReading, Reading
-from shardctl.core.order.epoch_seeds import EpochSeeds
-from shardctl.core.order.epochs.readings_together import ReadingsTogether
-from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
-from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
-from shardctl.core.shuffle.permutations import shuffled_in_turn
-from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.text import counted, in_short
-from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
+if TYPE_CHECKING:
+    from shardctl.core.dataset.dataset import Dataset
+    from shardctl.core.instructions.reads import Reads
+    from shardctl.core.instructions.split_range import SplitRange
+    from shardctl.core.order.example_codes import ExampleCodes
+    from shardctl.core.settings.read_settings import ReadSettings
+
 CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
-_NONE = np.empty(0, np.int64)
-_FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
-_STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
-_AT_ONCE = 1 << 16  # positions that are told together
-_MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
-_LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
-_STEPS = 1 << 40  # of an order without end that can be asked for
+ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
+NONE = np.empty(0, np.int64)
 
 
-class Order:
+class Order(ABC):
     """Every position of one pass over a pipeline, all epochs of it, from 0.
 
-    The pipeline is TFDS's reader (sort function, file sharding, file shuffle, repeat, interleave),
-    then `ds.shard`, `ds.shuffle`, `ds.repeat` and `ds.batch` as the settings have them
-    (TFDS core/reader.py, _read_files). An example is named by a code (see `ExampleCodes`): its id
-    where the spec reads one split. Nothing is read, and no array is as long as the order.
+    What a command asks of an order is here. Each way to read a dataset implements it: TFDS's reader
+    with a buffer behind it (`ReaderOrder`), stages as a script has them (`StagedOrder`), another
+    loader (`LoaderOrder`). An example is named by a code (see `ExampleCodes`): its id where the
+    spec reads one split. Nothing is read, and no array is as long as the order.
 
-    TFDS caches what is small, and a cache repeats its first pass; no order changes, since of files
-    that are shuffled anew it caches one at most (TFDS core/dataset_builder.py, _should_cache_ds).
-
-    With `repeat_files` the files repeat for ever and an epoch is as many examples as they hold: of
-    the stream without end, the order is `epochs` times as many.
-
-    Raises:
-        UnpredictableOrderError: TensorFlow leaves this order open.
-        UsageError: fewer files than hosts of `InputContext`, a bad list of files, TFDS's guard.
-
-    >>> from shardctl.core.dataset.dataset import Split
-    >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> order = Order(Dataset(name="d", splits=(train,)),
-    ...               [SplitRange(split=train, start=0, stop=12)],
-    ...               ReadSettings(cycle=2, block=2))
-    >>> order.read(0, 12).tolist()
-    [0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 10, 11]
-    >>> order.codes_at([11, 2]).tolist()
-    [11, 4]
-    >>> [array.tolist() for array in order.positions_of([4, 11])]
-    [[0, 1], [2, 11]]
+    given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
+    sources: what several readers of a mixture are called.
+    finds_in_pieces: whether `positions_in_pieces` has more than one.
     """
 
-    sources: tuple[str, ...] = ()  # what several readers of a mixture are called
-    finds_in_pieces = True  # whether `positions_in_pieces` has more than one
-
-    @checked
-    def __init__(
-        self, dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings
-    ) -> None:
-        settings.check_predictable(ordered=dataset.ordered)
-        self.dataset = dataset
-        self.settings = settings
-        self._ranges = tuple(ranges)
-        self.given = sorted_reads(dataset, ranges, settings)
-        self.reads = own_rows(self.given, settings)
-        self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
-        self._cycle = settings.cycle_length(ordered=dataset.ordered)
-        self._readings: dict[int, EpochReading] = {}
-        total = self.epoch_size * settings.epochs
-        # Where files repeat, a host's examples are looked up among those of all.
-        every = self._stride_and_phase[0] if settings.repeat_files else 1
-        if total * every > INT64_MAX:
-            raise UsageError(
-                phrase(
-                    "{epochs=} of {} examples: positions go up to {}",
-                    self.epoch_size * every,
-                    INT64_MAX,
-                    epochs=settings.epochs,
-                )
-            )
-        rest = total % settings.batch if settings.batch is not None else 0
-        self.seeds = EpochSeeds(
-            settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
-        )
-        self._num_examples = total - rest if settings.drop_remainder else total
-        # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
-        # is refused here, before a part of it is written.
-        last = self._num_streams - 1
-        if settings.shuffles_files and len(self.reads) > 1:
-            self.seeds.of_files(last)
-        if settings.buffer is not None:
-            self.seeds.of_buffer(last)
+    dataset: Dataset
+    settings: ReadSettings
+    codes: ExampleCodes
+    given: Reads
+    reads: Reads
+    sources: tuple[str, ...] = ()
+    finds_in_pieces = False
+    _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:
         """Whether both are read of one dataset, the same ranges and in the same way."""
@@ -128,30 +63,36 @@ class Order:
     def __hash__(self) -> int:
         return hash(self.settings)
 
-    @cached_property
-    def assumptions(self) -> tuple[str, ...]:
-        """What the order depends on though nobody stated it, a sentence each; mostly none."""
-        unstated = unstated_reading(
-            self.settings, is_counted=self.dataset.is_counted, num_files=len(self.given)
-        )
-        if unstated is None:
-            return ()
-        return (
-            f"the reader of TFDS with its default {unstated}: no metadata says how these files are "
-            "read. Plain TFRecordDataset(files) is `shardctl simulate --cycle 1`; of a script ask "
-            "`shardctl inspect FILE:FUNCTION`",
-        )
+    def __repr__(self) -> str:
+        total = "without end" if self.is_endless else counted(self.num_examples, "example")
+        return in_short(self, self.dataset.title, total)
 
     @property
     def ranges(self) -> tuple[SplitRange, ...]:
         """The ranges that are read, of all hosts."""
         return self._ranges
 
-    @cached_property
+    @property
+    @abstractmethod
+    def assumptions(self) -> tuple[str, ...]:
+        """What the order depends on though nobody stated it, a sentence each; mostly none."""
+
+    # How long it is.
+
+    @property
+    @abstractmethod
+    def num_examples(self) -> int:
+        """Number of examples of the pass, without a last batch that is dropped."""
+
+    @property
+    @abstractmethod
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
-        stride, phase = self._stride_and_phase
-        return len(range(phase, self.reads.num_examples, stride))
+
+    @property
+    @abstractmethod
+    def num_epochs(self) -> int | None:
+        """Number of epochs of the pass, None without end."""
 
     @property
     def is_endless(self) -> bool:
@@ -159,77 +100,74 @@ class Order:
         return False
 
     @property
-    def num_examples(self) -> int:
-        """Number of examples handed out in all epochs, without a last batch that is dropped."""
-        return self._num_examples
+    def stream_size(self) -> int:
+        """Number of examples after which the order may begin anew: mostly all of them."""
+        return self.num_examples
+
+    # How it is shuffled.
+
+    @property
+    @abstractmethod
+    def shuffles(self) -> bool:
+        """Whether anything mixes the examples or the files."""
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether an epoch is known to be a uniform permutation by its making."""
+        return False
 
     @property
     def num_buffered(self) -> int | None:
-        """Size of the shuffle buffer in force, None without one."""
-        if self.settings.buffer is None:
-            return None
-        if self.settings.buffer == WHOLE_DATASET:
-            return max(1, self.epoch_size)
-        return self.settings.buffer
+        """Size of the largest shuffle buffer of tf.data's in force, None without one."""
+        return None
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether blocks of files come one after the other, since nothing mixes them."""
+        return False
+
+    @property
+    def has_long_runs(self) -> bool:
+        """Whether `runs` are told at less cost than the codes."""
+        return False
+
+    # What is at positions.
 
     @checked
     def read(self, start: int, stop: int) -> Int64s:
         """Return the codes at positions [start, stop), int64[stop - start]."""
         pieces = list(self.chunks(start, stop))
-        return np.concatenate(pieces) if pieces else _NONE
+        return np.concatenate(pieces) if pieces else NONE
 
-    @checked
+    @abstractmethod
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        for epoch, begin, end in self._streams(start, stop):
-            yield from self._stream_chunks(epoch, begin, end)
+
+    @abstractmethod
+    def codes_at(self, positions: Int64sLike) -> Int64s:
+        """Return the codes at any positions, int64[q] each."""
+
+    @abstractmethod
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
+        """Return the epoch (int64[q]) in which each position is."""
 
     @checked
     def runs(self, start: int, stop: int) -> Iterator[Runs]:
         """Yield (first code, length) of the runs of consecutive codes at [start, stop), in pieces.
 
         Each column is int64[r]. A run is as long as can be, over borders of blocks, files and
-        epochs, so that runs are the same for whatever hands out the same codes. Where no buffer
-        mixes the blocks, the cost is that of blocks and not of examples.
-
-        >>> from shardctl.core.dataset.dataset import Split
-        >>> train = Split.even(name="train", num_examples=8, num_shards=2)
-        >>> order = Order(Dataset(name="d", splits=(train,)),
-        ...               [SplitRange(split=train, start=0, stop=8)],
-        ...               ReadSettings(cycle=2, block=3))
-        >>> [[column.tolist() for column in piece] for piece in order.runs(1, 8)]
-        [[[1, 4, 3], [2, 3, 1]], [[7], [1]]]
+        epochs, so that runs are the same for whatever hands out the same codes.
         """
         return joined_runs(self.visits(start, stop))
 
     @checked
     def visits(self, start: int, stop: int) -> Iterator[Runs]:
         """Yield runs as `runs` does, but cut as blocks and files are: the next may count on."""
-        if self.has_blocks:
-            for epoch, begin, end in self._streams(start, stop):
-                yield from self.reading(epoch, stop=end).runs(begin, end)
-        else:
-            yield from map(runs_in, self.chunks(start, stop))
+        return map(runs_in, self.chunks(start, stop))
 
-    @checked
-    def codes_at(self, positions: Int64sLike) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        wanted = self._checked(positions)
-        if not len(wanted):
-            return _NONE
-        streams, inputs = np.divmod(wanted, self.stream_size)
-        if self._epochs_are_alike or not streams.any():
-            return self._codes_in_stream(0, inputs)
-        # Each stream is built once, for all its positions: they are sorted by stream and cut
-        # where the stream changes.
-        found = np.empty(len(wanted), np.int64)
-        by_stream = np.argsort(streams, kind="stable")
-        cuts = np.flatnonzero(np.diff(streams[by_stream])) + 1
-        for here in np.split(by_stream, cuts):
-            found[here] = self._codes_in_stream(int(streams[here[0]]), inputs[here])
-        return found
+    # Where examples are.
 
-    @checked
+    @abstractmethod
     def positions_of(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
     ) -> tuple[Int64s, Int64s]:
@@ -238,11 +176,6 @@ class Order:
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
-        check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
-        found = [(_NONE, _NONE), *self.positions_in_pieces(codes, over=over)]
-        which, position = (np.concatenate(column) for column in zip(*found, strict=True))
-        order = np.lexsort((position, which))
-        return which[order], position[order]
 
     @checked
     def positions_in_pieces(
@@ -252,316 +185,61 @@ class Order:
 
         Every position of a piece is below those of the next one.
         """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
-        if not len(rows):
-            return iter(())
-        # What takes too long is refused here, before the first answer.
-        pieces = self._positions_in_pieces(rows, offsets, iter(over(range(self.settings.epochs))))
-        return self._kept(query, pieces)
+        return iter([self.positions_of(codes, over=over)])
 
     @property
     def epochs_per_second(self) -> int:
         """About how many epochs are searched for an example in a second."""
-        if self._epochs_are_alike and not self.settings.repeat_files:
-            return 1_000_000
-        return max(1, 10_000_000 // (len(self.reads) + 2 * (self.num_buffered or 0) + 100))
+        return 1_000_000
 
-    def _kept(
-        self, query: Int64s, pieces: Iterable[tuple[Int64s, Int64s]]
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        for which, position in pieces:
-            # A last batch that is dropped is in the reading, but not in the order.
-            kept = np.flatnonzero(position < self.num_examples)
-            yield query[which[kept]], position[kept]
-
-    def _positions_in_pieces(
-        self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        size = self.stream_size
-        if self.settings.repeat_files and self.num_buffered is None:
-            endless = self.reading(0)
-            assert isinstance(endless, EndlessReading)
-            done = 0
-            for which, position in endless.positions_in_windows(rows, offsets):
-                yield which, position
-                passed = int(position.max(initial=0)) // self.epoch_size
-                done += len(list(islice(epochs, max(0, passed - done))))
-        elif self._epochs_are_alike:
-            # One stream answers for all: every position comes again a stream's length later.
-            which, position = self._positions_in_stream(0, rows, offsets)
-            at_once = max(1, _AT_ONCE // max(1, len(position)))
-            for start in range(0, self._num_streams, at_once):
-                starts = np.arange(start, min(start + at_once, self._num_streams)) * size
-                yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
-        elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
-            at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
-            for piece in _pieces_of(epochs, _FIRST, at_once):
-                which, epoch, position = together.positions(piece)
-                epoch += piece.start
-                if self.num_buffered is not None:
-                    position = self._outputs_of(epoch, position)
-                yield which, position + epoch * size
-        else:
-            for one in epochs:
-                which, position = self._positions_in_stream(one, rows, offsets)
-                yield which, position + one * size
-
-    def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
-        stride, phase = self._stride_and_phase
-        return ReadingsTogether(
-            take=self.reads.take,
-            seeds=self.seeds.of_files_in,
-            rows=rows,
-            offsets=offsets,
-            cycle_length=self._cycle,
-            block_length=self.settings.block,
-            stride=stride,
-            phase=phase,
-        )
-
-    def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
-        """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
-        outputs = np.empty_like(inputs)
-        in_order = np.argsort(epochs, kind="stable")
-        for here in np.split(in_order, np.flatnonzero(np.diff(epochs[in_order])) + 1):
-            if len(here):
-                outputs[here] = self.replay(int(epochs[here[0]])).outputs_of(inputs[here])
-        return outputs
-
-    @checked
-    def blocks_at(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (slot of the interleave, offset in the file instruction), int64[q] each.
-
-        Raises:
-            UsageError: a shuffle buffer mixes the blocks.
-        """
-        if self.num_buffered is not None:
-            raise UsageError("a shuffle buffer mixes the blocks")
-        wanted = self._checked(positions)
-        slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
-        streams = wanted // max(self.stream_size, 1)
-        for stream in distinct(streams).tolist():
-            here = np.flatnonzero(streams == stream)
-            inputs = wanted[here] - stream * self.stream_size
-            reading = self.reading(stream, stop=int(inputs.max()) + 1)
-            slots[here], offsets[here] = reading.blocks(inputs)
-        return slots, offsets
-
-    @checked
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
-        return self._checked(positions) // max(self.epoch_size, 1)
+    # Batches.
 
     @property
-    def shuffles(self) -> bool:
-        """Whether a buffer, or a shuffle of the files, mixes anything."""
-        files = self.settings.shuffles_files and len(self.reads) > 1
-        return (self.num_buffered or 1) > 1 or files
+    @abstractmethod
+    def has_steps(self) -> bool:
+        """Whether examples come in batches, or several in an element."""
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
-        return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether blocks of files come one after the other, since no buffer mixes them."""
-        return self.num_buffered is None
-
-    @property
-    def has_long_runs(self) -> bool:
-        """Whether `runs` are told at less cost than the codes."""
-        return (
-            self.has_blocks
-            and self._stride_and_phase[0] == 1
-            and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
-        )
-
-    @property
-    def num_epochs(self) -> int | None:
-        """Number of epochs of the pass, None without end."""
-        return self.settings.epochs
+    @abstractmethod
+    def num_steps(self) -> int | None:
+        """Number of batches of the pass, None without end."""
 
     @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
 
-    @property
-    def has_steps(self) -> bool:
-        """Whether examples come in batches."""
-        return self.settings.batch is not None
-
-    @property
-    def num_steps(self) -> int | None:
-        """Number of batches of the pass, None without end."""
-        return -(-self.num_examples // (self.settings.batch or 1))
-
-    @checked
+    @abstractmethod
     def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
-        steps, indices = np.divmod(self._checked(positions), self.settings.batch or 1)
-        return steps, indices
 
-    @checked
+    @abstractmethod
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
-        self._check_step(step)
-        size = self.settings.batch or 1
-        return range(step * size, min((step + 1) * size, self.num_examples))
 
-    def _check_step(self, step: int) -> None:
-        most = _STEPS if self.num_steps is None else self.num_steps
-        if not 0 <= step < most:
-            batch = self.settings.batch
-            batches = "batches" if batch is None else f"batches of {batch}"
-            raise UsageError(f"step {step}: the order has {most} {batches}, counted from 0")
+    # What it takes to read it.
 
     @property
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
 
-    @property
-    def stream_size(self) -> int:
-        """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
-        return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
+    def forget_readings(self) -> None:
+        """Give back the memory of what is kept; it is built anew when it is asked for."""
+        return
 
-    @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> Reading:
-        """Return the reading of the files in an epoch, before the shuffle buffer.
-
-        With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
-        where `stop` examples of it are handed out at least, None for all of them.
-        """
-        if not self.settings.repeat_files:
-            return self._built_reading(0 if self._files_are_alike else epoch)
-        limit = self._num_read(stop)
-        if not self.reads.num_examples:  # nothing comes, however often
-            return replace(self._built_reading(0), limit=limit)
-        return endless_reading(self, limit, self._endless)
-
-    def _num_read(self, stop: int | None) -> int:
-        """Return how many examples a stream reads, repeated files up to output `stop` at least."""
-        needed = self.settings.epochs if self.settings.repeat_files else 1
-        if stop is not None and self.epoch_size:
-            # In powers of two, so that a replay of the next stretch is seldom another one.
-            needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        fills = self.settings.repeat_files and self.reads.num_examples
-        ahead = (self.num_buffered or 0) if fills else 0
-        return needed * self.epoch_size + ahead
-
-    @cached_property
-    def _endless(self) -> EndlessInterleave:
-        return endless_interleave(self, self._num_read(None), self._openings)
-
-    @checked
-    def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
-        """Return the replay of the shuffle buffer in an epoch, right up to output `stop` at least.
-
-        Raises:
-            UsageError: the settings have no buffer.
-        """
-        if self.num_buffered is None:
-            raise UsageError("no shuffle buffer")
-        return ShuffleReplay(
-            num_elements=self._num_read(stop),
-            buffer_size=self.num_buffered,
-            seeds=self.seeds.of_buffer(epoch),
-        )
-
-    @property
-    def _num_streams(self) -> int:
-        return 1 if self.settings.repeat_files else self.settings.epochs
-
-    @property
-    def _files_are_alike(self) -> bool:
-        return (
-            not self.settings.shuffles_files
-            or self.settings.reshuffle is False
-            or len(self.reads) < 2
-        )
-
-    @property
-    def _epochs_are_alike(self) -> bool:
-        return self._num_streams == 1 or (
-            self._files_are_alike
-            and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
-        )
-
-    def _streams(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-        """Yield (epoch, start, stop), the positions [start, stop) as those of streams."""
+    def _check_range(self, start: int, stop: int) -> None:
         if not 0 <= start <= stop <= self.num_examples:
             raise UsageError(
                 f"start={start} and stop={stop}: the order has {self.num_examples} examples"
             )
-        if start == stop:
-            return
-        size = self.stream_size
-        for epoch in range(start // size, -(-stop // size)):
-            first = epoch * size
-            yield epoch, max(start - first, 0), min(stop - first, size)
 
-    def _stream_chunks(self, epoch: int, start: int, stop: int) -> Iterator[Int64s]:
-        reading = self.reading(epoch, stop=stop)
-        if self.num_buffered is not None:
-            yield from shuffled_codes(reading, self.replay(epoch, stop=stop), start, stop)
-            return
-        for begin in range(start, stop, CHUNK_SIZE):
-            yield reading.codes(begin, min(begin + CHUNK_SIZE, stop))
-
-    def _codes_in_stream(self, epoch: int, positions: Int64s) -> Int64s:
-        stop = int(positions.max()) + 1
-        if self.num_buffered is not None:
-            positions = self.replay(epoch, stop=stop).inputs_at(positions)
-        return self.reading(epoch, stop=stop).codes_at(positions)
-
-    def _positions_in_stream(
-        self, epoch: int, rows: Int64s, offsets: Int64s
-    ) -> tuple[Int64s, Int64s]:
-        which, positions = self.reading(epoch).positions(rows, offsets)
-        if self.num_buffered is not None:
-            positions = self.replay(epoch).outputs_of(positions)
-        return which, positions
-
-    @property
-    def _stride_and_phase(self) -> tuple[int, int]:
-        return self.settings.host_mode.stride_and_phase(self.settings.host)
-
-    def forget_readings(self) -> None:
-        """Give back the memory of the readings; they are built anew when they are asked for."""
-        self._readings.clear()
-        self.__dict__.pop("_endless", None)
-        self.__dict__.pop("_first_codes", None)
-
-    def _built_reading(self, epoch: int) -> EpochReading:
-        """Return a reading, that of the latest calls if it is among them."""
-        reading = self._readings.pop(epoch, None)
-        if reading is None:
-            # Those that are not kept go first, to make room.
-            kept = 0 if len(self.reads) > _MANY_FILES else 2
-            while len(self._readings) > kept:
-                del self._readings[next(iter(self._readings))]
-            reading = reading_of(self, self._opening(epoch))
-        self._readings[epoch] = reading
-        return reading
-
-    def _openings(self, repetitions: range) -> Int64s:
-        """Return the rows as these repetitions open them, int64[n] each, one after the other."""
-        if not self._files_are_alike and len(repetitions) > 1:
-            return shuffled_in_turn(len(self.reads), self.seeds.of_files_in(repetitions))
-        rows = self._opening(repetitions.start)
-        return np.tile(np.arange(len(self.reads)) if rows is None else rows, len(repetitions))
-
-    def _opening(self, epoch: int) -> Int64s | None:
-        """Return the rows (int64[n]) in the order in which an epoch opens them, None as listed."""
-        count = len(self.reads)
-        if not self.settings.shuffles_files or count < 2:
-            return None
-        seeds = self.seeds.of_files(epoch)
-        if count > _MANY_FILES:
-            return shuffle_permutation(count, count, seeds)
-        return _opening_of_files(count, seeds)
+    def _check_step(self, step: int) -> None:
+        most = ENDLESS if self.num_steps is None else self.num_steps
+        if not 0 <= step < most:
+            batch = self.settings.batch
+            batches = "batches" if batch is None else f"batches of {batch}"
+            raise UsageError(f"step {step}: the order has {most} {batches}, counted from 0")
 
     def _checked(self, positions: Int64sLike) -> Int64s:
         wanted = np.asarray(positions)
@@ -571,18 +249,6 @@ class Order:
                 f"position {wrong[0]}: the order has {self.num_examples} examples, counted from 0"
             )
         return wanted
-
-    @cached_property
-    def _first_codes(self) -> Int64s:
-        """The code of the first example that each row reads, int64[n]."""
-        return self.codes.first_codes(self.reads)
-
-    @cached_property
-    def _lookup(self) -> RowLookup:
-        return RowLookup(self.reads, self._first_codes)
-
-    def __repr__(self) -> str:
-        return in_short(self, self.dataset.title, counted(self.num_examples, "example"))
 
 
 def check_answerable(order: Order, num_examples: int) -> None:
@@ -600,59 +266,3 @@ def check_answerable(order: Order, num_examples: int) -> None:
                 MAX_POSITIONS,
             )
         )
-
-
-@lru_cache(maxsize=2)
-def _opening_of_files(count: int, seeds: KernelSeeds) -> Int64s:
-    """Return a shuffle of files, that of the latest orders if these shuffled alike."""
-    rows = shuffle_permutation(count, count, seeds)
-    rows.setflags(write=False)  # several orders have it
-    return rows
-
-
-def _pieces_of(epochs: Iterator[int], first: int, most: int) -> Iterator[range]:
-    """Yield stretches of epochs that count on one by one, each twice as long as the one before."""
-    size = min(first, most)
-    while piece := list(islice(epochs, size)):
-        yield range(piece[0], piece[-1] + 1)
-        size = min(2 * size, most)
-
-
-def endless_interleave(
-    order: Order, limit: int, openings: Callable[[range], Int64s]
-) -> EndlessInterleave:
-    """Return the interleave of repeated files up to a limit, of how repetitions open them."""
-    stride, _ = order._stride_and_phase
-    return EndlessInterleave(
-        order.reads.take,
-        openings,
-        cycle_length=order._cycle,
-        block_length=order.settings.block,
-        end=(limit + 1) * stride,
-    )
-
-
-def endless_reading(order: Order, limit: int, interleave: EndlessInterleave) -> EndlessReading:
-    """Return the reading of repeated files up to a limit."""
-    stride, phase = order._stride_and_phase
-    return EndlessReading(
-        interleave=interleave,
-        row_codes=order._first_codes,
-        stride=stride,
-        phase=phase,
-        limit=limit,
-    )
-
-
-def reading_of(order: Order, rows: Int64s | None) -> EpochReading:
-    """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
-    stride, phase = order._stride_and_phase
-    take = order.reads.take[:] if rows is None else order.reads.take[rows]
-    take.setflags(write=False)  # so that the interleave need not copy it
-    return EpochReading(
-        rows=rows,
-        interleave=Interleave(take, cycle_length=order._cycle, block_length=order.settings.block),
-        row_codes=order._first_codes,
-        stride=stride,
-        phase=phase,
-    )

@@ -4,22 +4,97 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.endless import EndlessInterleave
-from shardctl.core.iteration import readings
+from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
-from shardctl.core.order.code_pages import CodePages
 from shardctl.core.order.epoch_reading import Reading
-from shardctl.core.order.order import Order, endless_interleave, endless_reading, reading_of
+from shardctl.core.order.reader_order import (
+    ReaderOrder,
+    endless_interleave,
+    endless_reading,
+    reading_of,
+)
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.order.tickets import Tickets
+from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.permutations import Seeds, shuffled_in_turn
 from shardctl.core.shuffle.seeds import seeds_of_iterators
+from shardctl.errors import UsageError
+
+# Tickets: one int64 that says which reader an example comes from, in which reading, and where.
+#
+# Nodes of a pipeline pass them on as they are. So an example is known by how it was read, and what
+# it is called is looked up at the end, for all of a reading at once.
+
+_TICKET_BITS = 63
+_ENDLESS = 42  # bits for the positions of a reading without end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tickets:
+    """How the bits of the tickets of one reader are shared out.
+
+    reader, reader_bits: its number among all, in the topmost bits, and how many those are.
+    position_bits: for the position in a reading, in the lowest; the number of the reading is
+        between the two.
+
+    >>> tickets = Tickets.of(size=1000, reader=1, num_readers=2)
+    >>> made = tickets.first(3) + 41
+    >>> tickets.position(made), tickets.reading(made), tickets.readers(made)
+    (41, 3, 1)
+    """
+
+    reader: int
+    reader_bits: int
+    position_bits: int
+
+    @classmethod
+    def of(cls, *, size: int | None, reader: int, num_readers: int) -> Tickets:
+        """Return those of a reader of `size` examples, None where they have no end."""
+        return cls(
+            reader=reader,
+            reader_bits=(num_readers - 1).bit_length(),
+            position_bits=_ENDLESS if size is None else max(size - 1, 0).bit_length(),
+        )
+
+    @property
+    def _reading_bits(self) -> int:
+        return max(_TICKET_BITS - self.reader_bits - self.position_bits, 0)
+
+    def first(self, reading: int) -> int:
+        """Return the ticket at position 0 of a reading.
+
+        Raises:
+            UsageError: there are more readings than tickets can tell apart.
+        """
+        if reading >> self._reading_bits:
+            raise UsageError(
+                phrase(
+                    "a pipeline that reads a dataset {:,} times and more is not followed; repeat "
+                    "it less often",
+                    reading,
+                )
+            )
+        return (self.reader << (_TICKET_BITS - self.reader_bits)) + (reading << self.position_bits)
+
+    def position(self, tickets: Int64s) -> Int64s:
+        """Return the positions in their readings, int64[q]."""
+        return tickets & ((1 << self.position_bits) - 1)
+
+    def reading(self, tickets: Int64s) -> Int64s:
+        """Return the numbers of the readings, int64[q]."""
+        return (tickets >> self.position_bits) & ((1 << self._reading_bits) - 1)
+
+    def readers(self, tickets: Int64s) -> Int64s:
+        """Return the number of the reader of each, int64[q]; also of tickets of the others."""
+        return tickets >> (_TICKET_BITS - self.reader_bits)
+
 
 _ALL = 1 << 62  # positions of a reading without end
 _MANY_EXAMPLES = 1 << 22
@@ -41,7 +116,12 @@ class ReaderNode(Node):
     has_prefetch = True
 
     def __init__(
-        self, reader: Order, tickets: Tickets, seeds: ScriptSeeds, *, has_cardinality: bool = True
+        self,
+        reader: ReaderOrder,
+        tickets: Tickets,
+        seeds: ScriptSeeds,
+        *,
+        has_cardinality: bool = True,
     ) -> None:
         self.reader = reader
         self._has_cardinality = has_cardinality
@@ -209,3 +289,83 @@ class ReaderIteration(Iteration):
         """Refuse what was read with seeds that depend on timing."""
         if self.taken is not None and self.pulled:
             _ = self.taken.seeds
+
+
+# Codes of a reading at any positions, quickly where many of them are near one another.
+
+_BITS = 16
+_SIZE = 1 << _BITS  # codes of a page
+_MAX_PAGES = 512  # a quarter of a gigabyte
+# A page is read at once in the time in which about so many of its codes are looked up one by one.
+_WORTH_READING = 1500
+
+
+class CodePages:
+    """The codes of a reading, kept in pages once enough of a page was asked for.
+
+    What shuffles behind a reader asks for positions in a window that moves on, and a few far away.
+
+    >>> from shardctl.core.interleave.interleave import Interleave
+    >>> interleave = Interleave([3, 3], cycle_length=2, block_length=1)
+    >>> from shardctl.core.order.epoch_reading import EpochReading
+    >>> reading = EpochReading(interleave=interleave, row_codes=np.array([0, 10]))
+    >>> CodePages(reading).codes_at(np.array([5, 0, 2])).tolist()
+    [12, 0, 1]
+    """
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        num_pages = -(-reading.num_examples // _SIZE)
+        self._place = np.full(num_pages, -1, np.int64)
+        self._asked = np.zeros(num_pages, np.int32)
+        self._table = np.empty((0, _SIZE), np.int64)
+        self._held: list[int] = []  # the page at each place of the table
+        self._next = 0
+
+    def codes_at(self, positions: Int64s) -> Int64s:
+        """Return the codes at any positions, int64[q]."""
+        pages = positions >> _BITS
+        places = self._place[pages]
+        absent = np.flatnonzero(places < 0)
+        if len(absent):
+            self._read_often_asked(pages[absent])
+            places = self._place[pages]
+            absent = np.flatnonzero(places < 0)
+            if len(absent) == len(positions):
+                return self.reading.codes_at(positions)
+        places <<= _BITS
+        places += positions & (_SIZE - 1)
+        codes: Int64s = self._table.ravel()[places]  # some are wrong, and replaced
+        if len(absent):
+            codes[absent] = self.reading.codes_at(positions[absent])
+        return codes
+
+    def _read_often_asked(self, pages: Int64s) -> None:
+        distinct, counts = np.unique(pages, return_counts=True)
+        self._asked[distinct] += counts.astype(np.int32)
+        often = distinct[self._asked[distinct] >= min(_WORTH_READING, self._least)]
+        for page in often[-_MAX_PAGES:].tolist():
+            self._read(page)
+
+    @property
+    def _least(self) -> int:
+        """A reading of less than a page is worth it sooner."""
+        return max(1, self.reading.num_examples // 8)
+
+    def _read(self, page: int) -> None:
+        if self._next == len(self._held) < _MAX_PAGES:
+            if self._next == len(self._table):
+                room = min(_MAX_PAGES, len(self._place), max(2, 2 * self._next))
+                table = np.empty((room, _SIZE), np.int64)
+                table[: self._next] = self._table
+                self._table = table
+            self._held.append(page)
+        else:
+            self._next %= len(self._held)
+            self._place[self._held[self._next]] = -1  # the one that was read first
+            self._held[self._next] = page
+        start = page << _BITS
+        codes = self.reading.codes(start, min(start + _SIZE, self.reading.num_examples))
+        self._table[self._next, : len(codes)] = codes
+        self._place[page], self._asked[page] = self._next, 0
+        self._next += 1

@@ -17,14 +17,13 @@ from shardctl.core.iteration.build import build
 from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Node
 from shardctl.core.iteration.passes import iteration_of_pass
-from shardctl.core.order.combined_codes import CombinedCodes
-from shardctl.core.order.order import CHUNK_SIZE, MAX_POSITIONS, Order
-from shardctl.core.order.reader_node import ReaderNode
-from shardctl.core.order.tickets import Tickets
+from shardctl.core.order.example_codes import CombinedCodes
+from shardctl.core.order.order import CHUNK_SIZE, ENDLESS, MAX_POSITIONS, NONE, Order
+from shardctl.core.order.reader_node import ReaderNode, Tickets
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import parts_of, readers_of
 from shardctl.core.stages.stages import (
     Filter,
     Pipeline,
@@ -32,13 +31,12 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shuffle,
+    parts_of,
+    readers_of,
 )
-from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
-_NONE = np.empty(0, np.int64)
-_ENDLESS = 1 << 40  # positions of an order without end that can be asked for
 _AT_ONCE = 1 << 22  # elements that are pulled between two reports
 
 
@@ -72,12 +70,10 @@ class StagedOrder(Order):
         UsageError: what TensorFlow refuses as well; the text names the stage.
     """
 
-    finds_in_pieces = False
-
     def __init__(
         self,
         dataset: Dataset,
-        readers: Mapping[Read, Order],
+        readers: Mapping[Read, ReaderOrder],
         settings: ReadSettings,
         *,
         origins: Mapping[Read, Origin],
@@ -99,6 +95,7 @@ class StagedOrder(Order):
         for order in orders:
             order.codes = self.codes
         # What all readers are given, one after the other.
+        self.given = joined([replace(order.given, files=dataset) for order in orders])
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
@@ -174,11 +171,6 @@ class StagedOrder(Order):
         return build(pipeline, reader, seeds=seeds)
 
     @property
-    def stream_size(self) -> int:
-        """Number of examples of the whole order."""
-        return self.num_examples
-
-    @property
     def is_endless(self) -> bool:
         """Whether the pipeline has no end."""
         return self._node.is_infinite
@@ -186,7 +178,7 @@ class StagedOrder(Order):
     @property
     def num_examples(self) -> int:
         """Number of examples of the pass; without an end a bound of what can be asked for."""
-        return _ENDLESS if self.is_endless else self._root.num_examples
+        return ENDLESS if self.is_endless else self._root.num_examples
 
     @property
     def num_buffered(self) -> int | None:
@@ -207,16 +199,6 @@ class StagedOrder(Order):
         )
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether that is known without looking at it: it is not."""
-        return False
-
-    @property
-    def has_blocks(self) -> bool:
-        """No: what is behind the reader mixes the blocks."""
-        return False
-
-    @property
     def num_epochs(self) -> int | None:
         """Number of readings of one source in the pass, None without end."""
         return None if self.is_endless else self._root.num_readings
@@ -228,10 +210,7 @@ class StagedOrder(Order):
             yield self._codes(tickets)
 
     def _tickets(self, start: int, stop: int) -> Iterator[Int64s]:
-        if not 0 <= start <= stop <= self.num_examples:
-            raise UsageError(
-                f"start={start} and stop={stop}: the order has {self.num_examples} examples"
-            )
+        self._check_range(start, stop)
         if start == stop:
             return
         self._reach(stop)
@@ -250,7 +229,7 @@ class StagedOrder(Order):
 
     def _tickets_at(self, positions: Int64s) -> Int64s:
         if not len(positions):
-            return _NONE
+            return NONE
         self._reach(int(positions.max()) + 1)
         return self._root.codes_at(positions)
 
@@ -286,7 +265,7 @@ class StagedOrder(Order):
                     MAX_POSITIONS,
                 )
             )
-        queries, tickets = [_NONE], [_NONE]
+        queries, tickets = [NONE], [NONE]
         for place in over(range(len(readings))):
             node, number = readings[place]
             query, found = node.tickets_of(number, wanted)
@@ -298,18 +277,12 @@ class StagedOrder(Order):
         in_order = np.lexsort((position, which))
         return which[in_order], position[in_order]
 
-    def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Return an iterator over the answer of `positions_of`, which is one piece."""
-        return iter([self.positions_of(codes, over=over)])
-
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:
         """Return which reading of its source (int64[q]) the example at each position is of."""
         wanted = self._checked(positions)
         if not len(wanted):
-            return _NONE
+            return NONE
         self._reach(int(wanted.max()) + 1)
         return self._root.readings_at(wanted)
 
@@ -347,7 +320,7 @@ class StagedOrder(Order):
         """Return (element, index of the example in it), int64[q] each."""
         wanted = self._checked(positions)
         if not len(wanted):
-            return _NONE, _NONE
+            return NONE, NONE
         self._reach(int(wanted.max()) + 1)
         return self._root.at(wanted)
 
@@ -374,7 +347,7 @@ class StagedOrder(Order):
 
         And how many each element has, int64[stop - start].
         """
-        tickets = np.concatenate([_NONE, *self._root.chunks(start, self.steps_up_to(stop))])
+        tickets = np.concatenate([NONE, *self._root.chunks(start, self.steps_up_to(stop))])
         sources = self._nodes[0].tickets.readers(tickets)
         return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))
 
@@ -408,7 +381,3 @@ class StagedOrder(Order):
         """Give back the memory of the readings; they are built anew when they are asked for."""
         for node in self._nodes:
             node.forget()
-
-    def __repr__(self) -> str:
-        total = "without end" if self.is_endless else counted(self.num_examples, "example")
-        return in_short(self, self.dataset.title, total)

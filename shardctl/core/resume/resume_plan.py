@@ -6,16 +6,14 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
 from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
+from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HostBy
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.provided import provided
-from shardctl.core.resume.after_read import AfterRead
-from shardctl.core.resume.consumed_source import ConsumedSource
-from shardctl.core.resume.stretch import Stretch
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -26,6 +24,7 @@ from shardctl.core.tfds_rules import INT64_MAX
 
 if TYPE_CHECKING:
     from shardctl.core.resume.shared_rest import SharedRest
+
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -276,3 +275,142 @@ _PLAN = made_kind(
     several="plans",
 )
 PlanOrPath = Annotated[ResumePlan | str | os.PathLike[str], _PLAN]
+
+
+# What a run handed out before it went on with another number of hosts.
+
+MAX_HOSTS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stretch:
+    """A part of a run with one number of hosts, which stopped and was shared anew.
+
+    consumed: how many examples each host had handed out since the stretch began.
+    batch: the size of a host's batches in it, None without.
+    host_by: how the hosts shared the examples.
+    alone: one process read it that was no host of several.
+    """
+
+    consumed: tuple[int, ...]
+    batch: int | None = None
+    host_by: HostBy = DEFAULT_HOST_MODE
+    alone: bool = False
+
+    @property
+    def num_hosts(self) -> int:
+        """Number of hosts that read it."""
+        return len(self.consumed)
+
+
+# How much of each source a pipeline with stages has handed out.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConsumedSource:
+    """A reader of the stages, in the order of the script, and how many examples came from it.
+
+    data, spec: as in `read(spec, data=..)`; None is that of the plan.
+    """
+
+    data: str | None
+    spec: str | None
+    consumed: int
+
+    def __str__(self) -> str:
+        read = self.spec or "read"
+        return read if self.data is None else f"{read} of {self.data}"
+
+
+# What a pipeline does behind the reader of a plan: calls of tf.data with their arguments.
+#
+# As text a call is as it would be typed, and in words what tf.data has no argument for.
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShardCall:
+    """`ds.shard(num_shards, index)` of what all but the first `skip_instructions` read.
+
+    Those first ones hold examples of this host alone, which are not split among the hosts again.
+    """
+
+    call: ClassVar[str] = "shard"
+
+    num_shards: int
+    index: int
+    skip_instructions: int = 0
+
+    def __str__(self) -> str:
+        words = f"shard({self.num_shards}, {self.index})"
+        if not self.skip_instructions:
+            return words
+        return (
+            f"{words} of all but the first {self.skip_instructions} instructions, "
+            "which are this host's alone"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShuffleCall:
+    """`ds.shuffle(buffer_size, seed)`: a buffer that is filled anew."""
+
+    call: ClassVar[str] = "shuffle"
+
+    buffer_size: int
+    seed: int | None
+
+    def __str__(self) -> str:
+        return f"shuffle({self.buffer_size}, seed={self.seed})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TakeCall:
+    """`ds.take(count)`: the rest of a stream that has no end of its own."""
+
+    call: ClassVar[str] = "take"
+
+    count: int
+
+    def __str__(self) -> str:
+        return f"take({self.count})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConcatenateCall:
+    """`ds.concatenate` with each of the epochs `first_epoch` to `last_epoch`, both included."""
+
+    call: ClassVar[str] = "concatenate"
+
+    first_epoch: int
+    last_epoch: int
+
+    def __str__(self) -> str:
+        return f"concatenate(epochs {self.first_epoch} to {self.last_epoch})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BatchCall:
+    """`ds.batch(batch_size, drop_remainder)`."""
+
+    call: ClassVar[str] = "batch"
+
+    batch_size: int
+    drop_remainder: bool
+
+    def __str__(self) -> str:
+        drop = ", drop_remainder=True" if self.drop_remainder else ""
+        return f"batch({self.batch_size}{drop})"
+
+
+AfterRead = ShardCall | ShuffleCall | TakeCall | ConcatenateCall | BatchCall
+CALLS: tuple[type[AfterRead], ...] = get_args(AfterRead)
+
+
+def calls_chained(calls: tuple[AfterRead, ...]) -> str:
+    """Return calls one behind the other, "" for none.
+
+    >>> calls_chained((TakeCall(count=9), BatchCall(batch_size=2, drop_remainder=True)))
+    '.take(9).batch(2, drop_remainder=True)'
+    """
+    in_words = any(isinstance(call, ShardCall) and call.skip_instructions for call in calls)
+    return (", then " if in_words else "").join(f".{call}" for call in calls)

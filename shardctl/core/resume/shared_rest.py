@@ -20,8 +20,8 @@ from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.shuffle.permutations import shuffled_codes
 from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 from shardctl.core.tfds_rules import WHOLE_DATASET
 
 _PIECE = 1 << 20

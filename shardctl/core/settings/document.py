@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shardctl.core.phrase import Argument, Placeholder, spelled
-from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.settings.names import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
 from shardctl.core.text import printable, quoted

@@ -11,8 +11,7 @@ from typing import Any
 from shardctl.core.arguments.kinds import kind_of
 from shardctl.core.arguments.values import truth_value, whole_number
 from shardctl.core.hosts.host import Host, as_host
-from shardctl.core.nearness import nearest_first
-from shardctl.core.text import choices
+from shardctl.core.text import choices, nearest_first
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 

@@ -11,12 +11,11 @@ from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.loaders.loader import LOADERS, LoaderName
-from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, counted, quoted
+from shardctl.core.text import choices, counted, nearest_first, quoted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -448,3 +447,31 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
     defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
     return " and ".join(defaults) or None
+
+
+# What TFDS's reader alone can do, refused to other loaders by name.
+
+
+def refuse_loader(settings: ReadSettings, what: str, instead: str) -> None:
+    """Refuse settings of another loader where `what` is about TFDS's reader on tf.data.
+
+    >>> refuse_loader(ReadSettings(loader="torch"), "a plan file", "give resume the options")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.UsageError: loader="torch": a plan file is of TFDS's reader on tf.data, and \
+PyTorch's DataLoader reads here; give resume the options
+
+    Raises:
+        UsageError: another loader reads.
+    """
+    if settings.loader == "tfds":
+        return
+    raise UsageError(
+        phrase(
+            "{loader=}: {} is of TFDS's reader on tf.data, and {} reads here; {}",
+            what,
+            LOADERS[settings.loader].title,
+            instead,
+            loader=settings.loader,
+        )
+    )

@@ -7,11 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.core.settings.arguments import no_such_setting, settings_from_document
-from shardctl.core.settings.names import SETTING_BY_ALIAS, main_names
+from shardctl.core.settings.names import (
+    SETTING_BY_ALIAS,
+    main_names,
+    no_such_setting,
+    settings_from_document,
+)
 from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS
-from shardctl.core.stages.changed import with_changed
-from shardctl.core.stages.stages import Pipeline, Read
+from shardctl.core.stages.stages import Pipeline, Read, with_changed
 from shardctl.errors import UsageError
 
 # What a reader may have of its own; the rest is behind it, or holds for all readers of a script.

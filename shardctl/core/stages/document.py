@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shardctl.core.stages.call import Call, Parameter, said_of
-from shardctl.core.stages.calls import CALLS, OF_READ, WHY_OPEN, call_named, name_alone, name_of
+from shardctl.core.stages.calls import (
+    CALLS,
+    OF_READ,
+    WHY_OPEN,
+    Call,
+    Parameter,
+    call_named,
+    name_alone,
+    name_of,
+    said_of,
+)
 from shardctl.core.stages.listed import joined, text_of_listed
 from shardctl.core.stages.stages import Pipeline, Read, Source, Stage
 from shardctl.core.stages.text import parse_parts, parse_stages

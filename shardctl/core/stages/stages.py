@@ -5,8 +5,10 @@ Every class is a call of tf.data and is named like it; the values are those of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
+from typing import ClassVar, Literal, cast, get_args
 
 from shardctl.core.arguments.checked import keep_fields
 from shardctl.core.secrets import public_url
@@ -428,3 +430,127 @@ def _check_ends(pipeline: Pipeline) -> None:
         if endless and isinstance(stage, Skip) and stage.count == -1:
             raise UsageError("skip: count=-1 (all) of what repeats without end: nothing comes")
         endless = _goes_on(stage, endless)
+
+
+# The readers of a pipeline, in the order in which a script writes them.
+
+
+def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
+    """Yield the sources of examples, each as often as it is there; not those of choices.
+
+    What is shared is there once; `seen` are the labels of it that came before.
+
+    >>> one = Pipeline(source=Read(spec="train"))
+    >>> two = Pipeline(source=Zip(inputs=(one, one)), stages=(Concatenate(other=one),))
+    >>> len(list(sources_of(two)))
+    3
+    """
+    source, seen = pipeline.source, set() if seen is None else seen
+    if isinstance(source, Shared):
+        if source.label not in seen:
+            seen.add(source.label)
+            yield from sources_of(source.pipeline, seen=seen)
+    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        for part in source.inputs:
+            yield from sources_of(part, seen=seen)
+    else:
+        yield source
+    for stage in pipeline.stages:
+        if isinstance(stage, Concatenate):
+            yield from sources_of(stage.other, seen=seen)
+
+
+def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Source | Stage]:
+    """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
+    source = pipeline.source
+    yield source
+    if isinstance(source, Shared):
+        yield from parts_of(source.pipeline, choices=choices)
+    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        for part in source.inputs:
+            yield from parts_of(part, choices=choices)
+    if choices and isinstance(source, ChooseFromDatasets):
+        yield from parts_of(source.choices, choices=True)
+    for stage in pipeline.stages:
+        yield stage
+        if isinstance(stage, Concatenate):
+            yield from parts_of(stage.other, choices=choices)
+
+
+def readers_of(pipeline: Pipeline) -> list[Read]:
+    """Return the readers, each as often as it is there."""
+    return [source for source in sources_of(pipeline) if isinstance(source, Read)]
+
+
+# A pipeline with some of its parts changed, wherever in it they are.
+
+
+def with_changed(
+    pipeline: Pipeline,
+    *,
+    read: Callable[[Read], Read] | None = None,
+    kept: Callable[[str], str] | None = None,
+    part: Callable[[Source | Stage], Source | Stage] | None = None,
+) -> Pipeline:
+    """Return a pipeline with every reader as `read` changes it; None leaves them as they are.
+
+    kept: what becomes of the name of a file that says which examples pass a filter.
+    part: what becomes of each source and stage, inner ones first.
+
+    >>> pipeline = Pipeline(source=Read(spec="a"), stages=(Concatenate(other=Pipeline()),))
+    >>> changed = with_changed(pipeline, read=lambda read: Read(spec="b"))
+    >>> changed.source.spec, changed.stages[0].other.source.spec
+    ('b', 'b')
+    """
+
+    def whole(pipeline: Pipeline) -> Pipeline:
+        changed = source(pipeline.source)
+        return Pipeline(source=changed, stages=tuple(map(stage, pipeline.stages)))
+
+    def source(given: Source) -> Source:
+        changed = inner(given)
+        return changed if part is None else cast(Source, part(changed))
+
+    def inner(given: Source) -> Source:
+        match given:
+            case Read():
+                return given if read is None else read(given)
+            case Shared():
+                return replace(given, pipeline=whole(given.pipeline))
+            case Zip() | SampleFromDatasets():
+                return replace(given, inputs=tuple(map(whole, given.inputs)))
+            case ChooseFromDatasets():
+                inputs = tuple(map(whole, given.inputs))
+                return replace(given, inputs=inputs, choices=whole(given.choices))
+            case _:
+                return given
+
+    def stage(given: Stage) -> Stage:
+        if isinstance(given, Concatenate):
+            given = replace(given, other=whole(given.other))
+        if isinstance(given, Filter) and given.kept is not None and kept is not None:
+            given = replace(given, kept=kept(given.kept))
+        return given if part is None else cast(Stage, part(given))
+
+    return whole(pipeline)
+
+
+def with_seeds(pipeline: Pipeline) -> Pipeline:
+    """Return a pipeline whose shuffles and mixtures without a seed have 1, 2, ... for theirs.
+
+    What is shared is one object, whose seed is the same wherever it stands.
+
+    >>> with_seeds(Pipeline(stages=(Shuffle(buffer=9), Shuffle(buffer=9, seed=7)))).stages
+    (Shuffle(buffer=9, seed=1, reshuffle=None), Shuffle(buffer=9, seed=7, reshuffle=None))
+    """
+    seeds = count(1)
+    shared: dict[str, Source | Stage] = {}
+
+    def part(given: Source | Stage) -> Source | Stage:
+        if isinstance(given, Shared):
+            return shared.setdefault(given.label, given)
+        if isinstance(given, Shuffle | SampleFromDatasets) and given.seed is None:
+            return replace(given, seed=next(seeds))
+        return given
+
+    return with_changed(pipeline, part=part)

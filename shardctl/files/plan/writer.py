@@ -10,10 +10,9 @@ from typing import Any
 from shardctl.core.columns import HOLE, RecordStream, Texts
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.files.columns.rows_as_bytes import Part, rows_as_bytes
-from shardctl.files.columns.written_rows import parts_of
 from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.plan.document import resume_document
+from shardctl.files.rows_as_bytes import Part, parts_of, rows_as_bytes
 
 _LISTS = ("file_instructions", "hosts")
 

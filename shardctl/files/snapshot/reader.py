@@ -9,11 +9,17 @@ from typing import Any
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree, leaf_size
-from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, ShardHashes
-from shardctl.core.snapshot.pinned_source import PinnedSource
-from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, checksum
+from shardctl.core.snapshot.snapshot import (
+    EVEN,
+    NUM_FIRST_IDS,
+    PinnedSource,
+    PinnedSplit,
+    ShardHashes,
+    Snapshot,
+    checksum,
+)
 from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.readers import readers_of
+from shardctl.core.stages.stages import readers_of
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError, UsageError

@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from shardctl.core.snapshot.hash_tree import HashTree
-from shardctl.core.snapshot.pinned_layout import EVEN, PinnedSplit, even_lengths, run_lengths
 from shardctl.core.snapshot.snapshot import (
+    EVEN,
     KIND,
     MAX_SNAPSHOT_BYTES,
+    PinnedSplit,
     Snapshot,
     checksum,
+    even_lengths,
+    run_lengths,
 )
 from shardctl.errors import UsageError
 from shardctl.files.documents import Block, Document, Words, to_json, to_yaml

@@ -16,8 +16,7 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.document import settings_of_document
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.settings.table import SETTINGS
-from shardctl.core.snapshot.pinned_layout import PinnedSplit
-from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.snapshot.snapshot import PinnedSplit, Snapshot
 from shardctl.errors import UsageError
 from shardctl.planning.diff.stages import ChangedStage, changed_stages
 

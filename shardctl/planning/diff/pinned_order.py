@@ -11,15 +11,15 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.provided import provided
-from shardctl.core.settings.arguments import settings_from_document
 from shardctl.core.settings.document import as_keys
+from shardctl.core.settings.names import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import counted, in_short
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import PlannedOrder
-from shardctl.planning.pinned.pinned_sources import order_again
+from shardctl.planning.pinned_sources import order_again
 from shardctl.planning.snapshot import tree_in
 
 

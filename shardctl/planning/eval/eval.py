@@ -16,9 +16,9 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.errors import UsageError
 from shardctl.planning.eval.evaluation import Evaluation, Remainder
 from shardctl.planning.eval.loaders import evaluate_loader
+from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.strategy import refusal
-from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import resolved_spec
 
 EVAL_SPLITS = ("test", "validation")

@@ -20,11 +20,11 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
+from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.hosts.loaders import call_of_hosts, shares_of
 from shardctl.planning.hosts.stages import shared_reader
 from shardctl.planning.hosts.strategy import Strategy, strategy_of, strategy_of_loader
 from shardctl.planning.loader_version import loader_version
-from shardctl.planning.open_splits import refuse_open_hosts
 from shardctl.planning.order import as_read_by, as_warnings, resolved_spec
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.

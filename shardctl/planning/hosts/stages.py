@@ -13,12 +13,11 @@ from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.stages.readers import parts_of
-from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard
+from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard, parts_of
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
-from shardctl.planning.stages.sources import (
+from shardctl.planning.sources import (
     refuse_unread_spec,
     single_reader,
     spec_of_reader,

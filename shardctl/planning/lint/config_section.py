@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.arguments import no_such_setting
-from shardctl.core.text import choices
+from shardctl.core.settings.names import no_such_setting
+from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
 from shardctl.planning.lint.rule import SEVERITIES
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from shardctl.core.arguments.checked import keep_fields
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.file_instruction import num_read
@@ -22,7 +24,6 @@ from shardctl.core.stages import stages as ast
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
-from shardctl.planning.lint.evaluations import is_evaluation
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
@@ -390,3 +391,28 @@ class LintContext:
     def shares(self, read: Read) -> Strategy:
         """Return what each host gets of a spec."""
         return self._strategies[read.spec]
+
+
+# Which specs are read for an evaluation, by the names of splits and files.
+
+# Splits that nobody trains on, by how their names begin; files, by a word of their names.
+_EVALUATION = ("test", "val", "dev", "eval")
+_WORDS = re.compile(r"(?<![a-z])(tests?|val|valid|validation|dev|eval|evaluation)(?![a-z])")
+
+
+def is_evaluation(resolved: Resolved) -> bool:
+    """Whether a spec reads only what is called as what nobody trains on."""
+    return all(_names_evaluation(resolved.dataset, piece.split) for piece in resolved.ranges)
+
+
+def _names_evaluation(dataset: Dataset, split: Split) -> bool:
+    """Whether a split is called as what nobody trains on; of files that a script names, those."""
+    if split.name.lower().startswith(_EVALUATION):
+        return True
+    if not dataset.is_counted or "train" in split.name.lower():
+        return False
+    folder = PurePath(dataset.data_dir or "").name
+    names = [name.lower() for name in split.filenames]
+    if any(map(_WORDS.search, names)):
+        return all(map(_WORDS.search, names))
+    return _WORDS.search(folder.lower()) is not None and not any("train" in name for name in names)

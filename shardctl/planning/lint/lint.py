@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
-from shardctl.core.nearness import nearest_first
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import short_form
-from shardctl.core.stages.readers import sources_of
 from shardctl.core.stages.stages import Read as StageRead
+from shardctl.core.stages.stages import sources_of
 from shardctl.core.tabular import Tabular
-from shardctl.core.text import choices, counted, in_short
+from shardctl.core.text import choices, counted, in_short, nearest_first
 from shardctl.errors import UsageError
-from shardctl.planning.lint.context import LintContext, Read, Usage
-from shardctl.planning.lint.evaluations import is_evaluation
+from shardctl.planning.file_formats import refuse_open_hosts
+from shardctl.planning.lint.context import LintContext, Read, Usage, is_evaluation
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
 from shardctl.planning.lint.rules import LINT_RULES
-from shardctl.planning.open_splits import refuse_open_hosts
 
 # Codes of findings that are not made any more.
 _RETIRED = ("SC075",)

@@ -12,6 +12,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UnpredictableOrderError
@@ -22,6 +23,7 @@ from shardctl.planning.quality.sample import (
     OrderSample,
     codes_of_stretches,
     epoch_length,
+    is_drawn,
     sample_epoch,
 )
 from shardctl.planning.quality.score import Metric
@@ -122,7 +124,7 @@ def _same_order(
 ) -> bool:
     if not np.array_equal(sample.codes, again.codes):
         return False
-    if not sample.buffer_drawn:
+    if not (is_drawn(order) and is_drawn(second)):
         return True
     # Both are drawn, not replayed: equal samples say little, and the seeds have to be equal too.
     seeds, others = order.seeds, second.seeds
@@ -135,7 +137,7 @@ def _neighbours_kept(
 ) -> float | None:
     if sample.complete:
         places = _places(sample.codes[0], again.codes[0])
-    elif second.has_blocks and not second.settings.repeat_files:
+    elif isinstance(second, ReaderOrder) and second.has_blocks and not second.settings.repeat_files:
         places = _read_at(second, epoch, sample.codes)
     else:
         return None
@@ -159,7 +161,7 @@ def _places(codes: Int64s, others: Int64s) -> Int64s:
     return places[codes - least]
 
 
-def _read_at(order: Order, epoch: int, codes: Int64s) -> Int64s:
+def _read_at(order: ReaderOrder, epoch: int, codes: Int64s) -> Int64s:
     """Return the positions in an epoch without a buffer, int64 of the shape of `codes`, or -1."""
     lookup = RowLookup(order.reads, order.codes.first_codes(order.reads))
     query, rows, offsets = lookup.rows_of(codes.ravel())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 from shardctl.planning.quality.sample import epoch_length
-from shardctl.planning.quality.verdict import Verdict
+from shardctl.planning.quality.score import Verdict
 from shardctl.planning.quality.what_if import (
     Measured,
     Question,

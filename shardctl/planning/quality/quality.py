@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, get_args
 
-from shardctl.core.arguments.byte_counts import byte_count
 from shardctl.core.arguments.checked import checked
+from shardctl.core.arguments.values import byte_count
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
@@ -21,7 +21,7 @@ from shardctl.core.settings.read_settings import (
 )
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.tabular import Tabular
-from shardctl.core.text import in_short
+from shardctl.core.text import either, in_short
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.quality.across import (
@@ -37,7 +37,6 @@ from shardctl.planning.quality.metrics import (
     near_metrics,
     shards_in_batch,
 )
-from shardctl.planning.quality.parts import Part, by_position
 from shardctl.planning.quality.sample import (
     KeptSample,
     OrderSample,
@@ -45,12 +44,17 @@ from shardctl.planning.quality.sample import (
     epoch_length,
     sample_epoch,
 )
-from shardctl.planning.quality.score import Metric, Score, score_of
-from shardctl.planning.quality.storage_order import storage_order
-from shardctl.planning.quality.verdict import (
+from shardctl.planning.quality.score import (
+    FAIR,
+    GOOD,
+    Metric,
+    Score,
     Verdict,
+    lowest_uniform,
+    score_of,
     verdict_of,
 )
+from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
@@ -58,6 +62,7 @@ from shardctl.planning.quality.what_if import (
     alternatives,
     buffer_for_target,
     refuse_stages,
+    with_buffer,
 )
 
 DEFAULT_WINDOW = 256
@@ -255,7 +260,7 @@ def _with_stand_ins(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any
     settings, assumed = with_stand_in_seeds(settings)
     if settings.stages is None or settings.global_seed is not None:
         return settings, assumed
-    from shardctl.core.stages.changed import with_seeds
+    from shardctl.core.stages.stages import with_seeds
     from shardctl.core.stages.text import text_of
 
     seeded = with_seeds(settings.stages)
@@ -355,3 +360,168 @@ def _metrics(
         if buffer > 1:
             found.append(buffer_coverage(sample, buffer))
     return tuple(found)
+
+
+# Is an order as good as the least that is asked for, and what is the cheapest cure?
+
+# The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
+_RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
+_SHORT: dict[str, Verdict] = {"uniform": "close to uniform"}
+MINIMUM_WORDS = (*_RANKS[1:-2], *_SHORT)
+
+
+def minimum_score(value: object) -> float | Verdict:
+    """Return the least that a score is to be: a number, or the verdict that a word names.
+
+    >>> minimum_score("0.8"), minimum_score("good"), minimum_score("uniform")
+    (0.8, 'good', 'close to uniform')
+
+    Raises:
+        UsageError: neither a number from 0 to 1 nor such a word.
+    """
+    word = str(value).strip().lower()
+    word = _SHORT.get(word, word)
+    for verdict in _RANKS[1:]:
+        if verdict == word:
+            return verdict
+    try:
+        number = float(word)
+    except ValueError:
+        number = -1.0
+    if not 0 <= number <= 1:  # also refuses nan
+        raise UsageError(
+            phrase(
+                "{min_score!}: a score from 0 to 1, or {}, is needed",
+                either(MINIMUM_WORDS),
+                min_score=value,
+            )
+        )
+    return number
+
+
+def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
+    """Return whether a score is enough: for a number the score itself, for a word its verdict.
+
+    One of which nothing can be told reaches no word.
+    """
+    if not isinstance(minimum, str):
+        return score.value >= minimum
+    return verdict in _RANKS and _RANKS.index(verdict) >= _RANKS.index(minimum)
+
+
+def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
+    """Return why an order is not as good as the least that is asked for, and the cheapest cure.
+
+    None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
+    small buffer than a large one. Writing the dataset anew is no cure.
+    """
+    if reaches(plan.score, plan.verdict, minimum):
+        return None
+    least = lowest_uniform(plan.score)
+    said = f"score {plan.score.value:.4f} ({plan.verdict})"
+    if not isinstance(minimum, str):
+        said += f" is below {minimum:g}"
+        if minimum > plan.score.expected:
+            return (
+                f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
+            )
+    elif plan.verdict == "cannot tell":
+        said += f": a uniform permutation of so few examples may score {least:.4f}"
+    else:
+        said += f" is not {minimum}"
+    if plan.order.settings.loader != "tfds":
+        return said
+    cures = [choice for choice in plan.alternatives[1:] if _is_cure(choice, minimum)]
+    cheapest = min(cures, key=lambda choice: choice.buffer or 0, default=None)
+    table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"
+    if cheapest is not None and cheapest.buffer is None:
+        return f"{said}; cheapest cure: {table}"
+    if plan.order.settings.stages is not None:
+        return phrase(
+            "{}; change the shuffles of {stages}",
+            said if table is None else f"{said}; cheapest cure: {table}",
+        )
+    target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
+    if not isinstance(target, str) and plan.verdict != "cannot tell":
+        smallest = buffer_for_target(plan.question, target)
+        is_less = cheapest is None or (smallest.buffer or 0) < (cheapest.buffer or 0)
+        if smallest.buffer and is_less and _is_enough(plan, smallest.buffer, minimum):
+            return phrase(
+                "{}; cheapest cure: {buffer=} (score {})",
+                said,
+                f"{smallest.score:.4f}",
+                buffer=smallest.buffer,
+            )
+    if table is not None:
+        return f"{said}; cheapest cure: {table}"
+    return phrase(
+        "{}; cheapest cure: {buffer=}, the whole epoch, which is uniform",
+        said,
+        buffer=plan.num_examples,
+    )
+
+
+def _is_cure(choice: Alternative, minimum: float | Verdict) -> bool:
+    return not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
+
+
+def _is_enough(plan: Quality, buffer: int, minimum: float | Verdict) -> bool:
+    """Return whether a buffer cures, which a score alone does not say of few examples."""
+    measured = plan.question.measured(with_buffer(plan.question.settings, buffer))
+    return reaches(measured.score, measured.verdict, minimum)
+
+
+# How well is each part of an epoch mixed near by?
+
+_NUM_PARTS = 10
+_TAIL = 0.01
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """How well a part of the epoch, positions [start, stop), is mixed near by.
+
+    `mean_storage` is where in storage its examples lie on average, from 0 to 1; uniform 0.5.
+    """
+
+    start: int
+    stop: int
+    score: Score
+    metrics: tuple[Metric, ...]
+    mean_storage: float
+
+
+def by_position(
+    sample: OrderSample, window: int, num_classes: int | None
+) -> tuple[tuple[Part, ...], Part | None]:
+    """Return the quality of equal parts of an epoch, ten at most, and of its last hundredth.
+
+    The end is None where it is about as long as a part, which then shows the same.
+    """
+    count = max(1, min(_NUM_PARTS, sample.num_positions // window, len(sample.ranks[0])))
+    if not sample.complete:
+        count = min(_NUM_PARTS, len(sample.starts) // 2)
+    parts = tuple(
+        _part(sample, i / count, (i + 1) / count, window, num_classes) for i in range(count)
+    )
+    share = max(_TAIL, window / sample.num_positions)
+    if not sample.complete:
+        share = max(share, 2 / len(sample.starts))
+    if share > 1 / (2 * count):
+        return parts, None
+    return parts, _part(sample, 1 - share, 1.0, window, num_classes)
+
+
+def _part(
+    sample: OrderSample, first: float, last: float, window: int, num_classes: int | None
+) -> Part:
+    piece = sample.part(first, last, window)
+    start = int(piece.starts[0]) if piece.complete else round(first * sample.num_positions)
+    metrics = near_metrics(piece, window, num_classes)
+    return Part(
+        start=start,
+        stop=start + piece.length if piece.complete else round(last * sample.num_positions),
+        score=score_of(metrics),
+        metrics=tuple(metrics),
+        mean_storage=(float(piece.ranks.mean()) + 0.5) / sample.num_ranks,
+    )

@@ -11,17 +11,16 @@ from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import readers_of
+from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.core.stages.stages import readers_of
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.sample import epoch_length, sample_epoch
-from shardctl.planning.quality.score import Score, score_of
+from shardctl.planning.quality.score import Score, Verdict, score_of, verdict_of
 from shardctl.planning.quality.storage_order import StorageOrder
-from shardctl.planning.quality.verdict import Verdict, verdict_of
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _MORE_FILES = 4
@@ -64,7 +63,7 @@ class Question:
         by_itself = settings.stages is None and settings.loader == "tfds"
         if not by_itself and self.resolved is not None:
             return order_of(self.resolved, settings).order
-        return Order(self.dataset, self.ranges, settings)
+        return ReaderOrder(self.dataset, self.ranges, settings)
 
     def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""

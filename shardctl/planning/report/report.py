@@ -9,6 +9,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
@@ -25,15 +26,13 @@ from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.lint import lint as lint_pipeline
 from shardctl.planning.order import as_read_by, plan_order, resolved_spec
-from shardctl.planning.pictures.shard_map import ShardMap, shard_map
-from shardctl.planning.pictures.strips import Strips
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.quality import quality as measured_quality
-from shardctl.planning.report.opened import first_visits, order_before_buffer
 from shardctl.planning.report.question import ReportQuestion, question_in_python
 from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
-from shardctl.planning.stages.sources import refuse_unread_spec, sources
+from shardctl.planning.shard_map import ShardMap, Strips, shard_map, strips
+from shardctl.planning.sources import refuse_unread_spec, sources
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -301,3 +300,37 @@ def _lint(question: ReportQuestion) -> Lint:
 def _warnings(answers: Iterable[object]) -> Iterator[str]:
     for answer in answers:
         yield from getattr(answer, "warnings", ())
+
+
+# Which files a report shows as open: the first visits of an order, and those before its buffer.
+
+_ROUNDS = 4  # of the interleave, whose visits are shown one by one
+_LONGEST = 4096  # positions
+_OTHERWISE = 256  # positions, where there is no interleave to follow
+
+
+def order_before_buffer(order: Order) -> Order | None:
+    """Return the order in which files are read into a buffer, None where there is none to see."""
+    settings = order.settings
+    if settings.buffer is None or settings.stages is not None or settings.loader != "tfds":
+        return None
+    if not order.num_examples:
+        return None
+    read = replace(
+        settings,
+        buffer=None,
+        buffer_seed=None,
+        buffer_reshuffle=None,
+        batch=None,
+        drop_remainder=False,
+    )
+    return ReaderOrder(order.dataset, order.ranges, read)
+
+
+def first_visits(order: Order) -> Strips:
+    """Return the first visits: of some rounds of the interleave, where it alone decides."""
+    stop = _OTHERWISE
+    if order.has_blocks:
+        cycle = order.settings.cycle_length(ordered=order.dataset.ordered)
+        stop = min(max(_ROUNDS * cycle * order.settings.block, stop), _LONGEST)
+    return strips(order, 0, min(stop, order.num_examples))

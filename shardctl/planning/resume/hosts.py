@@ -11,19 +11,22 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
-from shardctl.core.hosts.even_splits import even_range
+from shardctl.core.hosts.host import even_range
 from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import HostShare, ResumePlan, settings_as_planned
-from shardctl.core.resume.stretch import MAX_HOSTS
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.resume.resume_plan import MAX_HOSTS, HostShare, ResumePlan, settings_as_planned
+from shardctl.core.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+)
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.pinned.pinned_sources import without_stages
+from shardctl.planning.pinned_sources import without_stages
 from shardctl.planning.resume.resume import (
     calls_after_read,
     consumed_examples,
@@ -119,8 +122,8 @@ def resume_on_hosts(
         )
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
     each = (consumed,) if isinstance(consumed, int) else consumed
-    counts = _counts([p.order for p in planned], each, steps)
-    old, unseeded = stopped_hosts([p.order for p in planned], counts, mode=mode, risk=risk)
+    counts = _counts([p.of_reader for p in planned], each, steps)
+    old, unseeded = stopped_hosts([p.of_reader for p in planned], counts, mode=mode, risk=risk)
     epochs = epochs_of(old)
     left = left_of_epochs(old, epochs)
     unfinished = any(host.point.remaining for host in old)
@@ -132,14 +135,14 @@ def resume_on_hosts(
         left = left_of_epochs(old, range(last, last + 1))
     shares = even_shares(left, to_hosts)
     whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
-    follow = num_further_epochs(whole.order, last) if unfinished else 0
-    further = further_epochs(whole.order, last) if unfinished else ()
-    _refuse_epochs(whole.order, follow, to_hosts)
+    follow = num_further_epochs(whole.of_reader, last) if unfinished else 0
+    further = further_epochs(whole.of_reader, last) if unfinished else ()
+    _refuse_epochs(whole.of_reader, follow, to_hosts)
     if unseeded:
         further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
     sizes = np.zeros(to_hosts, np.int64)
     if follow:
-        reads = SharedReads(whole.order.reads, whole.ranges)
+        reads = SharedReads(whole.of_reader.reads, whole.ranges)
         sizes = settings.host_mode.num_examples(reads, to_hosts) * follow
     total = _total(left.num_examples, sizes, settings)
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
@@ -180,7 +183,7 @@ def _dropped(num_dropped: int) -> tuple[str, ...]:
     )
 
 
-def _refuse_epochs(order: Order, follow: int, to_hosts: int) -> None:
+def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     """Refuse epochs to follow that TFDS does not share: of fewer files than hosts."""
     mode, num_files = order.settings.host_mode, len(order.reads)
     if not follow or not mode.refuses_files(num_files, to_hosts):
@@ -210,7 +213,7 @@ def _total(num_left: int, follow: Int64s, settings: ReadSettings) -> int:
 
 
 def _counts(
-    orders: Sequence[Order], consumed: Sequence[int] | None, steps: int | None
+    orders: Sequence[ReaderOrder], consumed: Sequence[int] | None, steps: int | None
 ) -> list[int]:
     if consumed is None or len(consumed) == 1:
         each = [None if consumed is None else consumed[0]] * len(orders)

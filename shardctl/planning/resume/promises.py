@@ -15,19 +15,19 @@ from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of
-from shardctl.planning.pinned.pinned_sources import resolved_reading
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
+from shardctl.planning.resume.rest_of_epoch import order_to_resume
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 from shardctl.planning.resume.staged import resume_staged
-from shardctl.planning.resume.unseeded import order_to_resume
 
 # Settings are what is planned anew with, instructions are read; the others promise nothing.
 _NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings", "assumptions"})
@@ -142,7 +142,7 @@ def without_dropping(settings: ReadSettings) -> ReadSettings:
     return replace(settings, batch=None, drop_remainder=False)
 
 
-def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
+def share_of(dataset: Dataset, plan: ResumePlan) -> ReaderOrder:
     """Return an order of all that a plan of the unseen may read: the share of its host."""
     settings = ReadSettings(
         host=plan.settings.host,
@@ -152,7 +152,7 @@ def share_of(dataset: Dataset, plan: ResumePlan) -> Order:
     )
     # No order_of: a log has no order, so that one which TFDS leaves open is none here either.
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
-    return Order(resolved.dataset, resolved.ranges, settings)
+    return ReaderOrder(resolved.dataset, resolved.ranges, settings)
 
 
 def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:

@@ -19,7 +19,9 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs
 from shardctl.core.order.epoch_reading import EpochReading, Reading
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
@@ -29,13 +31,8 @@ from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, plan_order
-from shardctl.planning.pinned.pinned_sources import resolved_reading
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.compare_streams import (
-    Counts,
-    num_differing,
-    num_differing_in_runs,
-)
 from shardctl.planning.resume.promises import (
     BrokenPromise,
     broken_promises,
@@ -134,7 +131,7 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         return _prove_unseeded_hosts(dataset, plan, plan.unseeded)
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan, settings)
-    order = plan_order(dataset, plan.spec, with_any_buffer_seed(settings)).order
+    order = plan_order(dataset, plan.spec, with_any_buffer_seed(settings)).of_reader
     if plan.unseeded is not None:
         return _prove_unseeded(order, plan, plan.unseeded)
     if plan.mode == "exactly-once":
@@ -194,7 +191,7 @@ def _behind(chunks: Iterable[Int64s], start: int) -> Iterator[Int64s]:
         start = max(start - len(chunk), 0)
 
 
-def _prove_once(order: Order, plan: ResumePlan) -> Proof:
+def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
     counts = Counts(order.codes)
     progress = Progress(None, "examples", 2 * plan.remaining)
     stop = plan.consumed + plan.remaining
@@ -218,7 +215,7 @@ def _prove_once(order: Order, plan: ResumePlan) -> Proof:
     )
 
 
-def _prove_unseeded(order: Order, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
+def _prove_unseeded(order: ReaderOrder, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
     """Compare what is read with what the buffer was to read from there on, whatever its seed is."""
     counts = Counts(order.codes)
     progress = Progress(None, "examples", plan.remaining)
@@ -232,7 +229,7 @@ def _prove_unseeded(order: Order, plan: ResumePlan, buffer: UnseededBuffer) -> P
 def _prove_unseeded_hosts(dataset: Dataset, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
     """Compare what the new hosts read with what the buffers of the old ones were to read."""
     orders = [
-        planned.order
+        planned.of_reader
         for planned in old_orders(
             dataset,
             plan.spec,
@@ -267,7 +264,7 @@ def _without_seed(plan: ResumePlan, buffer: UnseededBuffer, counts: Counts) -> P
     )
 
 
-def inputs_of_plan(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+def inputs_of_plan(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer of a plan without a seed reads of the epoch that the plan begins in."""
     if plan.remaining:
         reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
@@ -288,14 +285,14 @@ def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:
 
 def _prove_other_hosts(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:
     planned = old_orders(dataset, plan.spec, settings, len(plan.from_consumed))
-    counts = Counts(planned[0].order.codes)
+    counts = Counts(planned[0].of_reader.codes)
     for one, consumed in zip(planned, plan.from_consumed, strict=True):
-        stop = (plan.epoch + 1) * one.order.epoch_size
-        if _is_over(plan, one.order, consumed):
+        stop = (plan.epoch + 1) * one.of_reader.epoch_size
+        if _is_over(plan, one.of_reader, consumed):
             continue
-        counts.add(one.order.chunks(consumed, stop))
+        counts.add(one.of_reader.chunks(consumed, stop))
     for host in plan.hosts:
-        counts.remove(_read(host.instructions, planned[0].order))
+        counts.remove(_read(host.instructions, planned[0].of_reader))
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -385,19 +382,19 @@ def _readings(order: Order, plan: ResumePlan) -> Iterator[EpochReading]:
     yield _as_read(reads, order, plan)
 
 
-def _inputs_left(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+def _inputs_left(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer is still to read, also what it reads beyond the end of the order."""
     if plan.shuffle is not None:
         reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
         yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
 
 
-def _inputs_read(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+def _inputs_read(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     reading = _as_read(plan.instructions, order, plan)
     yield from _chunks(reading, reading.num_examples)
 
 
-def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
+def _through_buffer(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield the codes that come out of the buffer when the plan feeds it on."""
     state = plan.shuffle
     if state is None or not plan.remaining:
@@ -424,3 +421,138 @@ def _through_buffer(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
         codes[come] = rest.codes_at(inputs[come])
         yield codes[old | come]
     yield from _chunks(rest, rest.num_examples, start=num_fed)
+
+
+# Streams of examples compared with each other: position by position, and by number.
+
+_FEW = 1 << 8  # runs that are looked at together where two streams have other ones
+MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each
+
+
+def num_differing(expected: Iterable[Int64s], actual: Iterable[Int64s]) -> int:
+    """Return at how many positions two streams differ; what one has beyond the other differs."""
+    num_differing = 0
+    left = right = np.empty(0, np.int64)
+    ones, twos = filter(len, expected), filter(len, actual)  # an empty chunk is not the end
+    while True:
+        if not len(left):
+            left = next(ones, left)
+        if not len(right):
+            right = next(twos, right)
+        # The streams come in chunks of their own sizes; what both have by now is compared.
+        common = min(len(left), len(right))
+        if not common:
+            break
+        num_differing += int(np.count_nonzero(left[:common] != right[:common]))
+        left, right = left[common:], right[common:]
+    return num_differing + sum(map(len, (left, right, *ones, *twos)))
+
+
+def num_differing_in_runs(expected: Iterable[Runs], actual: Iterable[Runs]) -> int:
+    """Return at how many positions two streams differ, each told as runs, however they are cut.
+
+    What one has beyond the other differs. Of runs that are alike no position is looked at.
+    """
+    num_differing, few = 0, _FEW
+    left = right = (np.empty(0, np.int64), np.empty(0, np.int64))
+    ones, twos = ((runs for runs in side if len(runs[0])) for side in (expected, actual))
+    while True:
+        if not len(left[0]):
+            left = next(ones, left)
+        if not len(right[0]):
+            right = next(twos, right)
+        common = min(len(left[0]), len(right[0]))
+        if not common:
+            break
+        others = left[0][:common] != right[0][:common]
+        others |= left[1][:common] != right[1][:common]
+        alike = int(others.argmax()) if others.any() else common
+        left, right = _codes_behind(left, alike), _codes_behind(right, alike)
+        if alike == common:
+            few = _FEW
+            continue
+        # Mostly one is cut where the other is not; where all differ, more and more are looked at.
+        differing, left, right = _looked_at(left, right, few)
+        num_differing += differing
+        few *= 2
+    rest = (left, right, *ones, *twos)
+    return num_differing + sum(int(lengths.sum()) for _, lengths in rest)
+
+
+def _codes_behind(runs: Runs, count: int) -> Runs:
+    return runs[0][count:], runs[1][count:]
+
+
+def _looked_at(left: Runs, right: Runs, count: int) -> tuple[int, Runs, Runs]:
+    """Return how many positions differ within `count` runs of each, and the runs behind them."""
+    ends = [np.cumsum(lengths[:count]) for _, lengths in (left, right)]
+    stop = min(int(ends[0][-1]), int(ends[1][-1]))
+    # Between two cuts of either both count on, so that all positions there differ or none.
+    bounds = np.unique(np.concatenate(ends))
+    bounds = bounds[bounds <= stop]
+    starts = np.concatenate(([0], bounds[:-1]))
+    codes = [_codes_at(runs, end, starts) for runs, end in zip((left, right), ends, strict=True)]
+    differing = int((bounds - starts)[codes[0] != codes[1]].sum())
+    return differing, _cut_at(left, ends[0], stop), _cut_at(right, ends[1], stop)
+
+
+def _codes_at(runs: Runs, ends: Int64s, positions: Int64s) -> Int64s:
+    """Return the codes at positions that ascend, counted from where the runs begin."""
+    rows = np.searchsorted(ends, positions, side="right")
+    codes: Int64s = runs[0][rows] + positions - ends[rows] + runs[1][rows]
+    return codes
+
+
+def _cut_at(runs: Runs, ends: Int64s, stop: int) -> Runs:
+    """Return the runs behind the first `stop` codes."""
+    row = int(np.searchsorted(ends, stop, side="right"))
+    firsts, lengths = _codes_behind(runs, row)
+    begun = stop - int(ends[row - 1]) if row else stop
+    if begun and row < len(ends):
+        firsts, lengths = firsts.copy(), lengths.copy()
+        firsts[0] += begun
+        lengths[0] -= begun
+    return firsts, lengths
+
+
+class Counts:
+    """How often each example is still to come: below 0 where it came too often."""
+
+    def __init__(self, codes: ExampleCodes) -> None:
+        splits = codes.dataset.splits
+        ends = [int(base) + s.num_examples for base, s in zip(codes.bases, splits, strict=True)]
+        if max(ends) > MAX_COUNTED:
+            raise UsageError(
+                phrase(
+                    "{prove} counts every example of the splits; {:,} are more than {:,}",
+                    max(ends),
+                    MAX_COUNTED,
+                )
+            )
+        self._counts = np.zeros(max(ends), np.int32)
+
+    def add(self, chunks: Iterable[Int64s]) -> None:
+        """Expect these, codes as int64 arrays."""
+        for chunk in chunks:
+            np.add.at(self._counts, chunk, 1)  # `+= 1` would count a repeated code once
+
+    def remove(self, chunks: Iterable[Int64s]) -> None:
+        """Take note that these came."""
+        for chunk in chunks:
+            np.subtract.at(self._counts, chunk, 1)
+
+    def take_once(self) -> None:
+        """Count what comes several times as coming once."""
+        np.minimum(self._counts, 1, out=self._counts)
+
+    def drop(self, codes: Int64s) -> None:
+        """Expect these no more, however often they are named; codes of no example are passed by."""
+        self._counts[codes[(codes >= 0) & (codes < len(self._counts))]] = 0
+
+    def left(self) -> int:
+        """Return how many are still to come."""
+        return int(self._counts[self._counts > 0].sum())
+
+    def excess(self) -> int:
+        """Return how many came that were not expected."""
+        return -int(self._counts[self._counts < 0].sum())

@@ -8,14 +8,20 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.epoch_reading import (
     EndlessReading,
     EpochReading,
     Reading,
     repetitions_listed,
 )
-from shardctl.core.order.order import Order
-from shardctl.core.resume.resume_plan import ReaderState, ShuffleState
+from shardctl.core.order.reader_order import ReaderOrder
+from shardctl.core.phrase import phrase
+from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ReaderState, ShuffleState
+from shardctl.core.resume.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
+from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.planning.order import PlannedOrder, order_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +38,7 @@ class ResumePoint:
     remaining: int
 
 
-def resume_point(order: Order, consumed: int) -> ResumePoint:
+def resume_point(order: ReaderOrder, consumed: int) -> ResumePoint:
     """Return the place after `consumed` examples; the end of an epoch is the start of the next."""
     size, epochs = order.epoch_size, order.settings.epochs
     if consumed == order.num_examples:
@@ -50,7 +56,7 @@ def resume_point(order: Order, consumed: int) -> ResumePoint:
     return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=size - emitted)
 
 
-def inputs_read(order: Order, point: ResumePoint) -> int:
+def inputs_read(order: ReaderOrder, point: ResumePoint) -> int:
     """Return how many examples this host has got from the reader, those in a buffer among them."""
     if order.num_buffered is None:
         return point.emitted
@@ -130,7 +136,7 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
     return num_read
 
 
-def reader_state(order: Order, stream: int, num_read: int) -> ReaderState:
+def reader_state(order: ReaderOrder, stream: int, num_read: int) -> ReaderState:
     """Return what is open after `num_read` examples of this host."""
     reading, num_files = order.reading(stream), len(order.reads)
     if isinstance(reading, EndlessReading):
@@ -150,14 +156,14 @@ def reader_state(order: Order, stream: int, num_read: int) -> ReaderState:
     )
 
 
-def pending_inputs(order: Order, point: ResumePoint) -> Int64s:
+def pending_inputs(order: ReaderOrder, point: ResumePoint) -> Int64s:
     """Return the inputs of the buffer (int64[p], ascending) that are read but not handed out."""
     if order.num_buffered is None:
         return np.empty(0, np.int64)
     return order.replay(point.stream).pending(point.emitted)
 
 
-def shuffle_state(order: Order, point: ResumePoint) -> ShuffleState:
+def shuffle_state(order: ReaderOrder, point: ResumePoint) -> ShuffleState:
     """Return where the buffer is."""
     replay = order.replay(point.stream)
     return ShuffleState(
@@ -177,7 +183,7 @@ def reads_at(reads: Reads, reading: Reading, positions: Int64s) -> Reads:
     >>> from shardctl.core.instructions.split_range import SplitRange
     >>> from shardctl.core.settings.read_settings import ReadSettings
     >>> train = Split.even(name="train", num_examples=12, num_shards=3)
-    >>> order = Order(Dataset(name="d", splits=(train,)),
+    >>> order = ReaderOrder(Dataset(name="d", splits=(train,)),
     ...               [SplitRange(split=train, start=0, stop=12)], ReadSettings())
     >>> runs = reads_at(order.reads, order.reading(0), np.array([0, 1, 3, 4]))
     >>> list(zip(runs.shard.tolist(), runs.skip.tolist(), runs.take.tolist()))
@@ -186,3 +192,96 @@ def reads_at(reads: Reads, reading: Reading, positions: Int64s) -> Reads:
     rows, offset = reading.locate(positions)
     singles = reads.select(rows)
     return singles.trimmed(offset, np.ones_like(offset)).runs()
+
+
+# Where does a pipeline resume when nobody knows the seed of its shuffle buffer?
+#
+# The order in which the buffer read is known, and so is how far it had read; which of that it
+# handed out only its seed tells. What is read on is put through a buffer again, with a seed of its
+# own.
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithoutSeed:
+    """Where a plan goes on: `num_read` examples of the stream of `point` are passed by.
+
+    `point.remaining` is how many are read of that stream, repeated ones among them.
+    """
+
+    point: ResumePoint
+    num_read: int
+    buffer: UnseededBuffer
+
+
+def order_to_resume(
+    resolved: Resolved, settings: ReadSettings, mode: str, risk: float | None
+) -> PlannedOrder:
+    """Return the order that a plan of a mode follows; without a seed, what is read into the buffer.
+
+    Raises:
+        UsageError: a mode for a seed that is not known where it is, a risk without its mode.
+        UnpredictableOrderError: TensorFlow leaves the order open; where nothing but the seed of the
+            buffer is missing, the text names the modes that do without.
+    """
+    if risk is not None and mode != "at-least-once":
+        raise UsageError(phrase("{risk} is read with {mode=at-least-once} only"))
+    if not settings.buffer_is_open:
+        if mode in UNSEEDED_MODES and settings.buffer is not None:
+            raise UsageError(
+                phrase(
+                    "{mode!} is for a buffer whose seed is not known; with its seed "
+                    "{mode=exactly-once} loses and repeats nothing",
+                    mode=mode,
+                )
+            )
+        return order_of(resolved, settings)
+    planned = order_of(resolved, with_any_buffer_seed(settings))
+    if mode not in UNSEEDED_MODES:
+        raise UnpredictableOrderError(
+            phrase(
+                "{buffer} without a seed: only the seed of that very run tells what the buffer held"
+                " ({buffer_seed=N} or {global_seed=N}; any other makes a wrong plan); without it "
+                "{mode=at-most-once} repeats nothing and loses what the buffer held, and "
+                "{mode=at-least-once} with {risk=R} reads the last buffers again, so that fewer "
+                "than R examples are lost on the average"
+            )
+        )
+    return planned
+
+
+def without_seed(
+    order: ReaderOrder, point: ResumePoint, mode: str, risk: float | None
+) -> WithoutSeed | None:
+    """Return where a plan of a mode goes on, None in modes for which the seed is known.
+
+    Raises:
+        UsageError: a risk outside its range.
+    """
+    size, settings = order.num_buffered, order.settings
+    if mode not in UNSEEDED_MODES or size is None:
+        return None
+    endless = settings.repeat_files
+    if mode == "at-least-once" and risk is None:
+        risk = min(DEFAULT_RISK, size)
+    emitted = point.emitted
+    if not point.remaining:
+        emitted = 0  # at the end nothing is lost: the rest is a batch that is dropped
+    buffer = behind_buffer(
+        buffer_size=size,
+        emitted=emitted,
+        num_elements=None if endless else order.epoch_size,
+        risk=risk if mode == "at-least-once" else None,
+    )
+    first = buffer.first_read
+    if not point.remaining:
+        return WithoutSeed(point=point, num_read=order.stream_size, buffer=buffer)
+    # Of an endless stream the uninterrupted pipeline reads as much as it hands out, and the buffer.
+    end = order.stream_size + (size - 1 if endless else 0)
+    epoch, stream = point.epoch, point.stream
+    if first >= end and epoch + 1 < settings.epochs:  # what the buffer held was the rest of it
+        epoch, stream, first = epoch + 1, epoch + 1, 0
+    return WithoutSeed(
+        point=ResumePoint(epoch=epoch, stream=stream, emitted=0, remaining=end - first),
+        num_read=first,
+        buffer=buffer,
+    )

@@ -12,45 +12,49 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
-from shardctl.core.nearness import nearest_first
 from shardctl.core.order.epoch_reading import Reading
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.resume.after_read import (
-    AfterRead,
-    BatchCall,
-    ConcatenateCall,
-    ShardCall,
-    ShuffleCall,
-    TakeCall,
-)
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
     FurtherEpoch,
     Mode,
     ResumePlan,
+    ShardCall,
+    ShuffleCall,
+    TakeCall,
     settings_as_planned,
 )
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+)
 from shardctl.core.settings.table import SETTING_BY_FIELD
-from shardctl.core.text import choices
+from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, resolved_spec
-from shardctl.planning.pinned.pinned_sources import without_stages
+from shardctl.planning.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
+    WithoutSeed,
     inputs_read,
+    order_to_resume,
     pending_inputs,
     reader_state,
     reads_at,
     rest_after,
     resume_point,
     shuffle_state,
+    without_seed,
 )
 from shardctl.planning.resume.staged import plan_staged, resume_staged
-from shardctl.planning.resume.unseeded import WithoutSeed, order_to_resume, without_seed
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
 
@@ -130,7 +134,7 @@ def resume_order(
 
     In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
     """
-    order = planned.order
+    order = planned.of_reader
     dataset, settings = order.dataset, order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     point = resume_point(order, consumed)
@@ -205,7 +209,7 @@ _END = 2**63 - 1
 def _resumed_without_seed(
     planned: PlannedOrder, found: WithoutSeed, consumed: int, mode: Mode
 ) -> ResumePlan:
-    order, point = planned.order, found.point
+    order, point = planned.of_reader, found.point
     settings = replace(order.settings, buffer_seed=None)
     reading = order.reading(point.stream)
     left = rest_after(reading, found.num_read if point.remaining else _END, order.reads.take)
@@ -298,7 +302,7 @@ def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
     )
 
 
-def further_epochs(order: Order, epoch: int) -> tuple[FurtherEpoch, ...]:
+def further_epochs(order: ReaderOrder, epoch: int) -> tuple[FurtherEpoch, ...]:
     """Return the epochs that follow one, as many as a plan lists."""
     stop = epoch + 1 + min(num_further_epochs(order, epoch), MAX_FURTHER_EPOCHS)
     shuffles, buffers = order.settings.shuffles_files, order.num_buffered is not None
@@ -314,12 +318,12 @@ def further_epochs(order: Order, epoch: int) -> tuple[FurtherEpoch, ...]:
     )
 
 
-def num_further_epochs(order: Order, epoch: int) -> int:
+def num_further_epochs(order: ReaderOrder, epoch: int) -> int:
     """Return how many epochs follow one; where the files repeat, its stream holds them all."""
     return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
 
 
-def ids_at(order: Order, reading: Reading, inputs: Int64s) -> tuple[int | str, ...]:
+def ids_at(order: ReaderOrder, reading: Reading, inputs: Int64s) -> tuple[int | str, ...]:
     """Return the ids at positions (int64[q]) of a reading of the files."""
     return tuple(order.codes.ids(reading.codes_at(inputs)) if len(inputs) else [])
 
@@ -357,7 +361,7 @@ def calls_after_read(
     return tuple(calls)
 
 
-def _within_a_batch(order: Order, consumed: int) -> tuple[str, ...]:
+def _within_a_batch(order: ReaderOrder, consumed: int) -> tuple[str, ...]:
     batch = order.settings.batch
     if batch is None or consumed == order.num_examples or not consumed % batch:
         return ()

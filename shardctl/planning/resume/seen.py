@@ -16,16 +16,18 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+)
 from shardctl.core.settings.short_form import short_form
-from shardctl.core.stages.readers import parts_of
-from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Source, Stage, Take
+from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Source, Stage, Take, parts_of
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
-from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.open_splits import refuse_open_hosts
-from shardctl.planning.pinned.pinned_sources import resolved_reading, spec_as_given
+from shardctl.planning.file_formats import refuse_open_hosts, refuse_unreadable
+from shardctl.planning.pinned_sources import resolved_reading, spec_as_given
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
 

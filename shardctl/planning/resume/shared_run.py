@@ -13,11 +13,10 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState, Stretch, settings_as_planned
 from shardctl.core.resume.shared_rest import SharedRest
-from shardctl.core.resume.stretch import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
@@ -50,15 +49,15 @@ class SharedRun:
     @property
     def num_examples(self) -> int:
         """Number of examples that this host hands out, without a last batch that is dropped."""
-        return _num_examples(self.planned.order, self.rest, self.num_further_epochs)
+        return _num_examples(self.planned.of_reader, self.rest, self.num_further_epochs)
 
     def point(self, consumed: int) -> ResumePoint:
         """Return the place after so many examples of this host."""
-        return _point(self.planned.order, self.rest, self.num_further_epochs, consumed)
+        return _point(self.planned.of_reader, self.rest, self.num_further_epochs, consumed)
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of the examples [start, stop) that this host hands out, in pieces."""
-        size, order = self.rest.size, self._undropped.order
+        size, order = self.rest.size, self._undropped.of_reader
         if start < size:
             yield from self.rest.chunks(start, min(stop, size), order.codes)
         first = (self.rest.epoch + 1) * order.epoch_size - size
@@ -67,13 +66,13 @@ class SharedRun:
 
     def plan(self, consumed: int) -> ResumePlan:
         """Return the plan with which this host goes on after so many examples, in exact order."""
-        point, order = self.point(consumed), self.planned.order
+        point, order = self.point(consumed), self.planned.of_reader
         settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         if point.remaining and point.epoch == self.rest.epoch:
             plan = self._plan_in_rest(point, settings)
         else:
             undropped = self._undropped
-            whole = undropped.order.num_examples
+            whole = undropped.of_reader.num_examples
             if point.remaining:
                 whole = point.epoch * order.epoch_size + point.emitted
             plan = resume_order(undropped, consumed=whole, mode="exact-order")
@@ -90,7 +89,7 @@ class SharedRun:
         )
 
     def _plan_in_rest(self, point: ResumePoint, settings: ReadSettings) -> ResumePlan:
-        order, rest = self.planned.order, self.rest
+        order, rest = self.planned.of_reader, self.rest
         reads, _ = rest.files_left(point.emitted)
         shuffle = _shuffle_state(rest, point.emitted)
         pending: tuple[int | str, ...] | None = None
@@ -118,7 +117,7 @@ class SharedRun:
     @property
     def _undropped(self) -> PlannedOrder:
         """The order with what a dropped batch would hold: here batches begin in other places."""
-        settings = self.planned.order.settings
+        settings = self.planned.of_reader.settings
         if not settings.drop_remainder:
             return self.planned
         return self.planned.with_settings(without_dropping(settings))
@@ -165,7 +164,7 @@ def shared_run(
     return SharedRun(
         planned=planned,
         stretches=tuple(needed),
-        rest=found.of_host(planned.order, host),
+        rest=found.of_host(planned.of_reader, host),
         num_further_epochs=found.num_further_epochs,
     )
 
@@ -178,13 +177,13 @@ class _Rest:
     epoch: int
     num_further_epochs: int
 
-    def of_host(self, order: Order, host: Host) -> SharedRest:
+    def of_host(self, order: ReaderOrder, host: Host) -> SharedRest:
         """Return one host's share, to be shuffled as its epoch is."""
         settings = order.settings
         share = even_shares(self.left, host.count)[host.index]
         return self.shared(order, share.instructions, settings)
 
-    def shared(self, order: Order, reads: Reads, settings: ReadSettings) -> SharedRest:
+    def shared(self, order: ReaderOrder, reads: Reads, settings: ReadSettings) -> SharedRest:
         """Return a share of `reads` as the host of an order reads it."""
         epoch = max(self.epoch, 0)
         return SharedRest(
@@ -212,7 +211,7 @@ def _hosts_of(
         planned = first
         if index:
             planned = first.with_settings(replace(of_first, host=_host(stretch, index)))
-        order, rest = planned.order, None
+        order, rest = planned.of_reader, None
         if before is not None and shares is not None:
             rest = before.shared(order, shares[index].instructions, order.settings)
         total = order.num_examples
@@ -279,7 +278,7 @@ def _is_whole(old: Sequence[OldHost], epoch: int) -> bool:
     )
 
 
-def _num_examples(order: Order, rest: SharedRest, num_further_epochs: int) -> int:
+def _num_examples(order: ReaderOrder, rest: SharedRest, num_further_epochs: int) -> int:
     settings = order.settings
     total = rest.size + num_further_epochs * order.epoch_size
     if settings.drop_remainder and settings.batch is not None:
@@ -287,7 +286,9 @@ def _num_examples(order: Order, rest: SharedRest, num_further_epochs: int) -> in
     return total
 
 
-def _point(order: Order, rest: SharedRest, num_further_epochs: int, consumed: int) -> ResumePoint:
+def _point(
+    order: ReaderOrder, rest: SharedRest, num_further_epochs: int, consumed: int
+) -> ResumePoint:
     """Return the place after so many examples: of the rest, or of an epoch behind it."""
     size, behind = order.epoch_size, consumed - rest.size
     over = consumed == _num_examples(order, rest, num_further_epochs)

@@ -14,19 +14,20 @@ import numpy as np
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.after_read import AfterRead, BatchCall, TakeCall
-from shardctl.core.resume.consumed_source import ConsumedSource
 from shardctl.core.resume.resume_plan import (
     UNSEEDED_MODES,
     WITHOUT_END,
+    AfterRead,
+    BatchCall,
+    ConsumedSource,
     ResumePlan,
+    TakeCall,
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.readers import readers_of
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
@@ -41,10 +42,11 @@ from shardctl.core.stages.stages import (
     Take,
     Unbatch,
     WithOptions,
+    readers_of,
 )
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned.pinned_sources import spec_as_given
+from shardctl.planning.pinned_sources import spec_as_given
 from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
@@ -261,11 +263,11 @@ def _changes_nothing(stage: Stage) -> bool:
     return isinstance(stage, Map | Prefetch | AssertCardinality | WithOptions | Cache)
 
 
-def _reader_of(order: StagedOrder, stop: int) -> Order:
+def _reader_of(order: StagedOrder, stop: int) -> ReaderOrder:
     """Return the order of the reader alone, of files that repeat as far as `stop`."""
     reader = next(iter(order.readers.values()))
     size = reader.epoch_size
     if not reader.settings.repeat_files or not size:
         return reader
     settings = replace(reader.settings, epochs=max(1, -(-stop // size)))
-    return Order(reader.dataset, reader.ranges, settings)
+    return ReaderOrder(reader.dataset, reader.ranges, settings)

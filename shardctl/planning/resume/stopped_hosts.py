@@ -11,11 +11,10 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import UNSEEDED_MODES
+from shardctl.core.resume.resume_plan import MAX_HOSTS, UNSEEDED_MODES
 from shardctl.core.resume.shared_rest import SharedRest
-from shardctl.core.resume.stretch import MAX_HOSTS
 from shardctl.core.resume.unseeded_buffer import (
     DEFAULT_RISK,
     UnseededBuffer,
@@ -28,12 +27,13 @@ from shardctl.planning.order import PlannedOrder, resolved_spec
 from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
+    order_to_resume,
     pending_inputs,
     reads_at,
     rest_of_reading,
     resume_point,
+    without_seed,
 )
-from shardctl.planning.resume.unseeded import order_to_resume, without_seed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +44,7 @@ class OldHost:
         before those of `order`.
     """
 
-    order: Order
+    order: ReaderOrder
     point: ResumePoint
     buffer: UnseededBuffer | None = None
     rest: SharedRest | None = None
@@ -87,7 +87,7 @@ def old_orders(
 
 
 def stopped_hosts(
-    orders: Sequence[Order], counts: Sequence[int], *, mode: str, risk: float | None
+    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
 ) -> tuple[list[OldHost], UnseededBuffer | None]:
     """Return where hosts stopped; in a mode without a seed also what is sure of all their buffers.
 

@@ -10,7 +10,7 @@ from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import DatasetError
-from shardctl.readers.index.arrangement import NameProblem
+from shardctl.files.stores.store import StoredFile
 from shardctl.readers.records.contents import Compression
 
 
@@ -106,3 +106,49 @@ class Index(Tabular):
         return in_short(
             self, self.name, counted(examples, "example"), counted(whole, "file"), *said
         )
+
+
+# Which split do record files belong to, and in which order, by their names alone?
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ArrangedSplit:
+    """The files of a split in shard order, kept as columns where they are many.
+
+    template: how they are named, as TFDS writes templates (`{DATASET}-{SPLIT}.{FILEFORMAT}-
+        {SHARD_X_OF_Y}`), None where they follow none.
+    """
+
+    name: str
+    files: Sequence[StoredFile]
+    template: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NameProblem:
+    """Shards that are missing between others, or there twice; `text` is one line."""
+
+    kind: str  # "gap", "duplicate", "wrong-count", "mixed"
+    split: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Arrangement:
+    """Files as splits, in shard order.
+
+    root: the folder that all paths are below; it is the layout's data_dir.
+    file_format: as `FORMATS` names it, None where the names do not tell.
+    sidecars: files that are no record files and say something of them (`index.json`, `x.index`).
+    ignored: other files of the folders. notes: what a reader of the answer should know.
+    """
+
+    root: str
+    splits: tuple[ArrangedSplit, ...]
+    name: str | None = None
+    version: str | None = None
+    file_format: str | None = None
+    problems: tuple[NameProblem, ...] = ()
+    sidecars: Sequence[StoredFile] = ()
+    ignored: Sequence[StoredFile] = ()
+    notes: tuple[str, ...] = ()

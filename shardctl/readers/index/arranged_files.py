@@ -15,11 +15,17 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement, NameProblem
+from shardctl.readers.index.answer import (
+    ArrangedSplit,
+    Arrangement,
+    BrokenFile,
+    Index,
+    IndexedSplit,
+    NameProblem,
+)
 from shardctl.readers.index.counting.counting import COMPRESSIONS, Counts
 from shardctl.readers.records.contents import Compression, Damage, FileContents
-from shardctl.readers.records.sidecars.sidecars import Sidecars
+from shardctl.readers.records.sidecars import Sidecars
 
 
 class ArrangedFiles:

@@ -18,7 +18,7 @@ from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.json_text import read_json
-from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.record_columns import CountsText
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile

@@ -14,18 +14,16 @@ from shardctl.core.progress import Watch
 from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.readers.index.answer import Index
+from shardctl.readers.index.answer import Arrangement, Index
 from shardctl.readers.index.arranged_files import ArrangedFiles
-from shardctl.readers.index.arrangement import Arrangement
-from shardctl.readers.index.counting.counting import count_files
+from shardctl.readers.index.counting.counting import KnownOrSaid, count_files
 from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import checked_jobs
-from shardctl.readers.index.counting.said import KnownOrSaid
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.names import arrange
 from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.read_file import FORMATS, format_of, why_not_read
-from shardctl.readers.records.sidecars.sidecars import Sidecars
+from shardctl.readers.records.sidecars import Sidecars
 
 _LOOKED_AT = 16  # files that may tell the format of all
 

@@ -19,7 +19,6 @@ from shardctl.files.file_text import absolute
 from shardctl.files.stores.store import Store, StoredFile
 from shardctl.files.stores.stored_files import FileColumns, StoredFiles, split_path
 from shardctl.files.stores.stores import is_remote, store_of
-from shardctl.readers.index.naming.file_kinds import FileKind, file_kind, is_passed_over
 from shardctl.readers.index.naming.folders import (
     folders_of,
     no_match,
@@ -34,6 +33,7 @@ from shardctl.readers.index.naming.globs import (
     is_glob,
     sharded_regex,
 )
+from shardctl.readers.index.naming.shapes import FileKind, file_kind, is_passed_over
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]

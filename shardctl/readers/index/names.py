@@ -10,14 +10,12 @@ from collections.abc import Mapping, Sequence
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
-from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement, NameProblem
+from shardctl.readers.index.answer import ArrangedSplit, Arrangement, NameProblem
 from shardctl.readers.index.listing import Listing
-from shardctl.readers.index.naming.dataset_of_folder import dataset_of_folder
-from shardctl.readers.index.naming.split_order import SplitOrder
-from shardctl.readers.index.naming.split_sets import Folders, SplitSets
+from shardctl.readers.index.naming.folders import dataset_of_folder
+from shardctl.readers.index.naming.shard_sets import Folders, SplitSets
 from shardctl.readers.index.naming.splits_by_hand import splits_by_hand
-from shardctl.readers.index.naming.splits_by_names import splits_by_names
-from shardctl.readers.index.naming.templates import template_of
+from shardctl.readers.index.naming.splits_by_names import SplitOrder, splits_by_names, template_of
 
 
 def arrange(

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 from shardctl.core.provided import provided
-from shardctl.core.tensorflow_lines import requirement_beside
+from shardctl.core.tfds_rules import requirement_beside
 from shardctl.errors import MissingDependencyError
 
 

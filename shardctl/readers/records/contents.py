@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.text import printable
+from shardctl.files.stores.store import ByteSource
 
 # How far a file was checked. "framing": where records begin and end, or what its footer says;
 # "checksums": all data against the file's own checksums; "decoded": all data, in a file that
@@ -113,3 +114,31 @@ def refused(
     said = "the file is empty" if empty else printable(lines[0], 200)
     where = "" if record is None else f"record {record}: "
     return Damage(kind="broken", text=where + said, record=record, byte=byte)
+
+
+# One interface for all formats: what is in a record file, and whether it is of a format.
+
+
+class RecordFormat(Protocol):
+    """How files of a format are counted, from framing or footers alone.
+
+    name: as layout files, `--format-of-files` and `Dataset.file_format` say it.
+    suffixes: what file names of the format hold, `.tfrecord`, `.parquet`.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+    ) -> FileContents:
+        """Return what a file holds; with `checksums` its contents are read and checked too.
+
+        Damage is part of the answer, with record and byte where they are known.
+
+        Raises:
+            MissingDependencyError: a package that the format needs is not installed.
+        """
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return whether a file that begins so (4 KiB of it) is of the format, None for unsure."""

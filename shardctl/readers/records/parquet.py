@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.arrow_library import pyarrow_module
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.readers.records.ranges.range_file import RangeFile
+from shardctl.readers.records.ranges.window import RangeFile
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32

@@ -18,14 +18,13 @@ from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote, store_of
 from shardctl.readers.records.array_record import ArrayRecord
-from shardctl.readers.records.arrow.arrow import Arrow
-from shardctl.readers.records.contents import Damage, FileContents, Told, untold
-from shardctl.readers.records.mds.mds import MDS
+from shardctl.readers.records.arrow import Arrow
+from shardctl.readers.records.contents import Damage, FileContents, RecordFormat, Told, untold
+from shardctl.readers.records.mds import MDS
 from shardctl.readers.records.parquet import Parquet
-from shardctl.readers.records.record_format import RecordFormat
 from shardctl.readers.records.riegeli import Riegeli
-from shardctl.readers.records.tfrecord.tfrecord import TFRecord
-from shardctl.readers.records.webdataset.webdataset import WebDataset
+from shardctl.readers.records.tfrecord.scan import TFRecord
+from shardctl.readers.records.webdataset import WebDataset
 
 _ALL: tuple[RecordFormat, ...] = (
     TFRecord(),

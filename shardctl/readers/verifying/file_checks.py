@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -17,13 +19,16 @@ from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import MissingDependencyError
-from shardctl.files.stores.remote_path import file_in
-from shardctl.readers.missing_files import none_here
+from shardctl.files.stores.anywhere import answers, is_file
+from shardctl.files.stores.remote_path import RemotePath, file_in, path_of
+from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import is_remote
+from shardctl.readers.files_on_disk import none_here
+from shardctl.readers.index.counting.local_runner import LocalRunner
+from shardctl.readers.index.runner import FileToCount, Runner
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.crc32c import extend_crc32c
 from shardctl.readers.records.read_file import why_not_read
-from shardctl.readers.verifying.files_here import exists, file_path, first_file_here
-from shardctl.readers.verifying.parallel import FileToRead, read_record_files
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,3 +148,98 @@ def _size(path: str) -> int:
 
 
 _MISSING = FileContents(num_records=None, damage=Damage(kind="missing", text="missing"))
+
+
+# Which files of a dataset are here: in local folders, or behind URLs.
+
+
+def file_path(dataset: Dataset, split: int, shard: int) -> str | None:
+    """Return where a shard's file lies, None where the dataset has no folder."""
+    if not dataset.splits[split].files:
+        return None
+    folder, name = dataset.splits[split].location(shard)
+    return None if folder is None else file_in(folder, name)
+
+
+def exists(path: str) -> bool:
+    """Return whether a file is there, in a local folder or behind a URL.
+
+    Raises:
+        DatasetError: the place behind the URL cannot be asked.
+    """
+    place = path_of(path)
+    return is_file(place) if isinstance(place, RemotePath) else os.path.exists(place)
+
+
+def first_file_here(reads: Reads) -> str | None:
+    """Return the first file there is of those that rows read, None where there is none."""
+    places = dict.fromkeys(zip(reads.split.tolist(), reads.shard.tolist(), strict=True))
+    paths = (file_path(reads.dataset, split, shard) for split, shard in places)
+    known = [path for path in paths if path is not None]
+    with contextlib.closing(answers(exists, known, at_once=any(map(is_remote, known)))) as here:
+        return next((path for path, found in zip(known, here, strict=True) if found), None)
+
+
+# Many record files of a dataset counted at once, and how far that is.
+
+_REPORTS = 0.1  # seconds between two
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FileToRead:
+    """A file, and where its answer belongs: a split and a shard of it by their indices.
+
+    num_bytes: its size where it is known, by which large files are told from small ones.
+    """
+
+    split: int
+    shard: int
+    path: str
+    num_bytes: int = 0
+
+
+def read_record_files(
+    files: Iterable[FileToRead],
+    file_format: str,
+    *,
+    checksums: bool = True,
+    num_bytes: int = 0,
+    jobs: int | None = None,
+    runner: Runner | None = None,
+    watch: Watch | None = None,
+) -> Iterator[tuple[FileToRead, FileContents]]:
+    """Yield what each file holds, in the order in which they are done.
+
+    `watch` is told the bytes read, of `num_bytes`. Few files wait in memory at a time, so that
+    there may be millions. An interrupt, or an end of the asking, ends all at once.
+
+    Raises:
+        MissingDependencyError: a package that the format needs is not installed.
+        DatasetError: a process was ended from outside.
+    """
+    waiting: dict[int, FileToRead] = {}
+    done, reported = 0, 0.0
+
+    def tasks() -> Iterator[FileToCount]:
+        for index, file in enumerate(files):
+            waiting[index] = file
+            yield FileToCount(
+                index=index,
+                file=StoredFile(path=file.path, num_bytes=file.num_bytes),
+                file_format=file_format,
+                checksums=checksums,
+                listed=False,
+            )
+
+    def told(count: int) -> None:
+        nonlocal done, reported
+        done += count
+        now = time.monotonic()
+        if watch is not None and num_bytes and now - reported > _REPORTS:
+            reported = now
+            watch("bytes", min(done, num_bytes), num_bytes)
+
+    for counted in (runner or LocalRunner(jobs=jobs, told=told)).count(tasks()):
+        yield waiting.pop(counted.index), counted.contents
+    if watch is not None and num_bytes:
+        watch("bytes", min(done, num_bytes), num_bytes)

@@ -14,14 +14,13 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
-from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files, none_here
 from shardctl.readers.index.bare import naming_damaged
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.runner import Runner, RunnerLike
-from shardctl.readers.missing_files import none_here
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.read_file import why_not_read
-from shardctl.readers.verifying.parallel import FileToRead, read_record_files
+from shardctl.readers.verifying.file_checks import FileToRead, read_record_files
 
 # What names and sizes show, beside what the files hold.
 _OF_NAMES: dict[ProblemKind, FindingKind] = {

@@ -6,17 +6,17 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 
-from shardctl.core.resume.after_read import AfterRead
+from shardctl.core.resume.resume_plan import AfterRead
 from shardctl.core.text import choices, counted, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.files.plan.after_read import call_record
+from shardctl.files.plan.document import call_record
 from shardctl.planning.diff.causes import IN_STAGES, Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.planning.diff.stages import ChangedStage
-from shardctl.rendering.text.annotations import annotation
-from shardctl.rendering.text.orders.order_records import heading
+from shardctl.rendering.text.looks import annotation
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
+from shardctl.rendering.text.step_rows import heading
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists

@@ -48,7 +48,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
         yield "\n"
         yield from _host_table(strategy, screen)
     if screen.pictures:
-        from shardctl.rendering.hosts.bars import hosts_bars
+        from shardctl.rendering.hosts.loads import hosts_bars
 
         yield "\n"
         yield from hosts_bars(comparison, screen)

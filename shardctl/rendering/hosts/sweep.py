@@ -35,7 +35,7 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield paragraph(title(plan, numbers), screen, style="bold")
     yield from (_of_modes if plan.settings.loader == "tfds" else _of_loader)(plan, screen)
     if screen.pictures:
-        from shardctl.rendering.hosts.bars import sweep_bars
+        from shardctl.rendering.hosts.loads import sweep_bars
 
         yield "\n"
         yield from sweep_bars(plan, screen)

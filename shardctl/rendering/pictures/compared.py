@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 from shardctl.core.text import counted
 from shardctl.planning.diff.diff import OrderDifference
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.report.parting import BlockRun, BlockState
+from shardctl.planning.report.compare import BlockRun, BlockState
 from shardctl.rendering.pictures.axes import GAP, Axis, Plane, Tick, plane
 from shardctl.rendering.pictures.bars import Key, legend
 from shardctl.rendering.pictures.picture import (

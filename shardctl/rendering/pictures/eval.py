@@ -7,8 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.text import counted, printable
 from shardctl.planning.eval.advice import hang_sentence
-from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Hang
-from shardctl.planning.eval.groups import HostGroup, Span, host_groups
+from shardctl.planning.eval.evaluation import (
+    REMAINDERS,
+    Evaluation,
+    Hang,
+    HostGroup,
+    Span,
+    host_groups,
+)
 from shardctl.rendering.eval import WAYS
 from shardctl.rendering.pictures.axes import (
     GAP,
@@ -33,7 +39,8 @@ from shardctl.rendering.pictures.picture import (
     Role,
     text_width,
 )
-from shardctl.rendering.text.orders.step_rows import (
+from shardctl.rendering.text.quantities import counts_between
+from shardctl.rendering.text.step_rows import (
     Kind,
     Piece,
     StepWindow,
@@ -44,7 +51,6 @@ from shardctl.rendering.text.orders.step_rows import (
     step_pieces,
     step_window,
 )
-from shardctl.rendering.text.quantities import counts_between
 
 _ROWS = 24  # hosts, or groups of them
 _STEPS = 24  # that are drawn one by one

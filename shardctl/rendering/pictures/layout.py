@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shardctl.core.text import counted, first_upper
 from shardctl.planning.layout import Layout, SplitLayout
-from shardctl.planning.pictures.buckets import Bucket, buckets
+from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.pictures.axes import round_ticks
 from shardctl.rendering.pictures.bars import sentences
 from shardctl.rendering.pictures.panels.panel import (

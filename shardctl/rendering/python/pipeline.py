@@ -13,8 +13,15 @@ from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.host_code import code_of_host
-from shardctl.rendering.python.source import call, comment, keywords, literal, module, order_comment
+from shardctl.rendering.python.source import (
+    call,
+    code_of_host,
+    comment,
+    keywords,
+    literal,
+    module,
+    order_comment,
+)
 
 
 def simulate_python(simulation: Simulation) -> Iterator[str]:

@@ -12,8 +12,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
-from shardctl.rendering.python.host_code import code_of_host
-from shardctl.rendering.python.source import call, keywords, literal
+from shardctl.rendering.python.source import call, code_of_host, keywords, literal
 
 MAX_NAMES = 10_000  # of a file order that are written in code
 

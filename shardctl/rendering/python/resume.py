@@ -15,24 +15,32 @@ from shardctl.core.arrays import distinct
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.resume.after_read import (
+from shardctl.core.resume.resume_plan import (
     BatchCall,
     ConcatenateCall,
+    ResumePlan,
     ShardCall,
     ShuffleCall,
     TakeCall,
 )
-from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
-from shardctl.planning.pinned.pinned_sources import reads_spec
+from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.host_code import code_of_host
 from shardctl.rendering.python.pipeline import batch, shuffle
-from shardctl.rendering.python.settings_code import settings_code, source_of
-from shardctl.rendering.python.source import call, comment, keywords, literal, module, numbers
+from shardctl.rendering.python.source import (
+    call,
+    code_of_host,
+    comment,
+    keywords,
+    literal,
+    module,
+    numbers,
+    settings_code,
+    source_of,
+)
 from shardctl.rendering.resume import summary
 
 MAX_INSTRUCTIONS = 1000  # that are written as code

@@ -8,11 +8,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 
+from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.stages import Pipeline
+from shardctl.core.stages.text import text_of
 from shardctl.core.text import inert, printable
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.orders.order_records import pipeline_line
+from shardctl.rendering.text.step_rows import pipeline_line
 
 WIDTH = 88  # what formatters of Python code default to
 _INDENT = "    "
@@ -104,3 +109,74 @@ def module(*parts: Iterable[str]) -> Iterator[str]:
             yield "\n\n" if defines[0] or before else "\n"
         first, before = False, any(defines)
         yield "".join(f"{line}\n" for line in lines)
+
+
+# What each host mode is in code: the calls of `tfds/stage_calls.py`, written down.
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostCode:
+    """The code of one host mode for `host` of `num_hosts`, "" where it leaves that step alone.
+
+    split: what `as_dataset` is asked for, where {} is the spec.
+    input_context: `ReadConfig.input_context`.
+    files: what stands behind a list of files of which a sort function returns this host's.
+    examples: what stands behind the examples of the reader.
+    """
+
+    split: str = "{}"
+    input_context: str = ""
+    files: str = ""
+    examples: str = ""
+
+
+HOST_CODE = {
+    "even": HostCode(split="tfds.even_splits({}, n=num_hosts)[host]"),
+    "files": HostCode(
+        input_context="tf.distribute.InputContext(num_hosts, host)", files="[host::num_hosts]"
+    ),
+    "examples": HostCode(examples=".shard(num_shards=num_hosts, index=host)"),
+}
+
+
+def code_of_host(settings: ReadSettings) -> HostCode:
+    """Return the code of the settings' host mode, which changes nothing without a host.
+
+    >>> code_of_host(ReadSettings(host_by="files")).files
+    ''
+    """
+    return HostCode() if settings.host is None else HOST_CODE[settings.host_by]
+
+
+# Settings as the `shardctl.ReadSettings` that has them.
+
+
+def settings_code(settings: ReadSettings) -> Iterator[str]:
+    """Yield what makes `settings`, without what is its default.
+
+    >>> list(settings_code(ReadSettings(shuffle_seed=42, batch=256)))
+    ['settings = shardctl.ReadSettings(shuffle_seed=42, batch=256)']
+    """
+    default = ReadSettings()
+    said = {
+        field.name: source_of(getattr(settings, field.name))
+        for field in fields(settings)
+        if getattr(settings, field.name) != getattr(default, field.name)
+    }
+    yield from call("settings = shardctl.ReadSettings", keywords(said))
+
+
+def source_of(value: object) -> str:
+    """Return a setting as source.
+
+    >>> print(source_of(Host(index=1, count=8)), source_of(("a", "b")))
+    shardctl.Host(index=1, count=8) ("a", "b",)
+    """
+    if isinstance(value, Host):
+        return f"shardctl.Host(index={value.index}, count={value.count})"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(literal, value))},)"
+    if isinstance(value, Pipeline):
+        return literal(text_of(value))
+    assert value is None or isinstance(value, (bool, int, str))
+    return literal(value)

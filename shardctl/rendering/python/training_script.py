@@ -15,13 +15,12 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned.pinned_sources import reads_spec
+from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
-from shardctl.rendering.python.settings_code import settings_code
-from shardctl.rendering.python.source import call, comment, literal, module
-from shardctl.rendering.text.orders.order_records import settings_words
+from shardctl.rendering.python.source import call, comment, literal, module, settings_code
+from shardctl.rendering.text.step_rows import settings_words
 
 _NO_BATCHES = (
     "a training step takes a batch: give --batch B, or --stages whose elements are batches"

@@ -13,7 +13,7 @@ from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.quality.loaders.ending import Ending
 from shardctl.planning.quality.loaders.way_to_read import WayToRead
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.orders.order_records import settings_words
+from shardctl.rendering.text.step_rows import settings_words
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 CSV_HEADER = (
@@ -35,7 +35,7 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     if read:
         yield "\n"
         if screen.pictures:
-            from shardctl.rendering.terminal.loaders import loader_bars
+            from shardctl.rendering.terminal.quality import loader_bars
 
             yield from loader_bars(plan, screen)
             yield "\n"

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from shardctl.core.text import counted
-from shardctl.planning.quality.parts import Part
-from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.quality import Part, Quality
 from shardctl.planning.quality.score import Metric
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 

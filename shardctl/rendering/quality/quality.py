@@ -8,7 +8,7 @@ from typing import Any
 
 from shardctl.files.documents import Document
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.verdict import meaning
+from shardctl.planning.quality.score import meaning
 from shardctl.planning.quality.what_if import Alternative
 from shardctl.rendering.quality.memory import counted_how, memory_record, memory_text
 from shardctl.rendering.quality.metrics import (
@@ -20,8 +20,8 @@ from shardctl.rendering.quality.metrics import (
     part_record,
     part_table,
 )
-from shardctl.rendering.text.orders.order_records import order_head, order_heading, pipeline_record
 from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.step_rows import order_head, order_heading, pipeline_record
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
 __all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]

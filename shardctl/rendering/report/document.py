@@ -11,11 +11,10 @@ from shardctl.core.settings.document import settings_in_force
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.layout import Layout
-from shardctl.planning.pictures.shard_map import ShardMap
-from shardctl.planning.pictures.strips import Strips
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
+from shardctl.planning.shard_map import ShardMap, Strips
 from shardctl.rendering.config import setting_record
 from shardctl.rendering.eval import eval_document
 from shardctl.rendering.hosts.hosts import hosts_document

@@ -5,20 +5,46 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from shardctl.core.text import counted
+from shardctl.core.text import counted, first_upper
+from shardctl.core.tfds_rules import ORDER_RULES
+from shardctl.files.head import own_version
+from shardctl.planning.config import SettingInForce
+from shardctl.planning.eval.advice import advice, call_of
+from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.lint.lint import Finding, Lint
+from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.about import about_section
-from shardctl.rendering.report.dataset import dataset_section
-from shardctl.rendering.report.elements import Section, link, name, paragraph, plain, sentence
-from shardctl.rendering.report.evaluation import evaluation_section
-from shardctl.rendering.report.findings import findings_section
+from shardctl.rendering.config import origin_words, value_words
+from shardctl.rendering.eval import way_cells
+from shardctl.rendering.layout import LEGEND, split_cells
+from shardctl.rendering.pictures.eval import eval_pictures
+from shardctl.rendering.pictures.layout import layout_pictures
+from shardctl.rendering.pictures.quality.loaders import loaders_pictures
+from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mixing_legend
+from shardctl.rendering.report.again import again
+from shardctl.rendering.report.elements import (
+    Section,
+    code,
+    command,
+    facts,
+    figures,
+    folded,
+    items,
+    link,
+    name,
+    not_shown,
+    paragraph,
+    plain,
+    sentence,
+    table,
+)
 from shardctl.rendering.report.hosts import hosts_section
-from shardctl.rendering.report.loaders import loaders_section
 from shardctl.rendering.report.shuffle import open_section, shuffle_section
 from shardctl.rendering.report.style import STYLE
 from shardctl.rendering.report.summary import summary_section
-from shardctl.rendering.text.orders.order_records import pipeline_record, settings_words
+from shardctl.rendering.text.step_rows import pipeline_record, settings_words
+from shardctl.rendering.text.tables import Column
 
 # Nothing is loaded or sent, and no script runs, whatever stands in a page.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -102,3 +128,183 @@ def page(
             f'<h2 id="{part.anchor}">{part.title}</h2>\n{part.body}</section>\n'
         )
     yield "</main>\n</div>\n</div>\n</body>\n</html>\n"
+
+
+# What a report stands on: stand-ins, fingerprint, versions, and how to make it again.
+
+
+def about_section(report: Report) -> Section:
+    """Return what was assumed, of what the report is, and the command that makes it again."""
+    return Section(anchor="about", title="About this report", body="".join(_body(report)))
+
+
+def _body(report: Report) -> Iterator[str]:
+    if report.notes:
+        yield "<h3>What was assumed</h3>\n"
+        yield items(first_upper(sentence(note)) for note in report.notes)
+    if report.warnings:
+        yield "<h3>Worth knowing</h3>\n"
+        yield items(first_upper(sentence(warning)) for warning in report.warnings)
+    yield "<h3>Make it again</h3>\n"
+    yield command(again(report.question))
+    yield paragraph("The same input makes the same page, byte for byte.", "quiet")
+    yield facts(_facts(report), "lines wide")
+
+
+def _facts(report: Report) -> Iterator[tuple[str, str]]:
+    yield "fingerprint of the dataset", code(report.dataset.fingerprint)
+    yield "shardctl", plain(own_version())
+    yield "rules of the order", plain(ORDER_RULES)
+
+
+# What is read, and how: the dataset, its shards, every setting with who says so.
+
+_SETTINGS = tuple(Column(heading=text, align="left") for text in ("setting", "value", "origin"))
+
+
+def dataset_section(report: Report) -> Section:
+    """Return what the dataset is and how it is read."""
+    return Section(
+        anchor="data", title="What is read, and how", body="".join(_body_dataset(report))
+    )
+
+
+def _body_dataset(report: Report) -> Iterator[str]:
+    yield facts(_facts_dataset(report))
+    layout = report.layout
+    if isinstance(layout, NotShown):
+        yield not_shown(layout)
+    else:
+        yield table("Splits, and how evenly their shards share the examples", *split_cells(layout))
+        yield paragraph(plain(LEGEND), "quiet")
+        yield figures(layout_pictures(layout))
+    yield "<h3>Every setting in force</h3>\n"
+    stated = [item for item in report.in_force if item.origin.source != "default"]
+    others = [item for item in report.in_force if item.origin.source == "default"]
+    if stated:
+        yield _settings("Settings that somebody chose, and what follows from them", stated)
+    else:
+        yield paragraph("Nobody chose a setting: all of them are defaults.")
+    if others:
+        caption = f"{counted(len(others), 'default')}, which nobody changed"
+        yield folded(caption, _settings(caption, others))
+
+
+def _facts_dataset(report: Report) -> Iterator[tuple[str, str]]:
+    dataset = report.dataset
+    yield "dataset", name(dataset.title)
+    yield "what is read of it", code(report.spec)
+    yield "file format", plain(dataset.file_format)
+    yield "known from", name(dataset.data_dir or dataset.origin)
+
+
+def _settings(caption: str, settings: Sequence[SettingInForce]) -> str:
+    rows = ((item.name, value_words(item), origin_words(item.origin)) for item in settings)
+    return table(caption, _SETTINGS, rows, kind="said")
+
+
+# Whether the evaluation ends on every host, and what it loses or pads.
+
+
+def evaluation_section(report: Report) -> Section:
+    """Return the steps of every host, where they end, and what cures a hang."""
+    body = "".join(_body_evaluation(report.evaluation))
+    return Section(anchor="evaluation", title="Does the evaluation end?", body=body)
+
+
+def _body_evaluation(evaluation: Evaluation | NotShown) -> Iterator[str]:
+    if isinstance(evaluation, NotShown):
+        yield not_shown(evaluation)
+        return
+    yield paragraph(
+        f"{code(evaluation.spec)}: {counted(evaluation.total, 'example')} on "
+        f"{counted(evaluation.num_hosts, 'host')} of {counted(evaluation.num_devices, 'device')}, "
+        f"in batches of {evaluation.device_batch:,} a device, {evaluation.host_batch:,} a host.",
+        "lead",
+    )
+    if evaluation.refusal is not None:
+        refused = f"<strong>Refused:</strong> {sentence(evaluation.refusal)}."
+        yield paragraph(f"{refused} What follows is what its hosts would do.")
+    yield figures(eval_pictures(evaluation))
+    yield "<h3>What to know, and what helps</h3>\n"
+    yield items(_advice(evaluation))
+    yield table("What becomes of the examples that fill no batch", *way_cells(evaluation))
+    yield paragraph("* as it is set up here", "quiet")
+
+
+def _advice(evaluation: Evaluation) -> Iterator[str]:
+    call = call_of(evaluation)
+    for line in advice(evaluation):
+        rest = line.removeprefix(call)
+        yield first_upper(sentence(line)) if rest == line else f"{code(call)}{sentence(rest)}"
+
+
+# What the linter found: why it matters, and what helps.
+
+
+def findings_section(report: Report) -> Section:
+    """Return what goes wrong, the worst first."""
+    lint = report.lint
+    body = not_shown(lint) if isinstance(lint, NotShown) else "".join(_body_findings(lint))
+    return Section(anchor="findings", title="What goes wrong?", body=body)
+
+
+def _body_findings(lint: Lint) -> Iterator[str]:
+    looked = ", ".join(
+        f"{code(read.spec)} (evaluation)" if read.evaluates else code(read.spec)
+        for read in lint.context.reads
+    )
+    num = len(lint.findings)
+    found = f"and made {counted(num, 'finding')}" if num else "and found nothing"
+    yield paragraph(f"{counted(len(lint.rules), 'rule')} looked at {looked}, {found}.")
+    if not lint.findings:
+        return
+    listed = "".join(_finding(number, one) for number, one in enumerate(lint.findings))
+    yield f'<ul class="findings">\n{listed}</ul>\n'
+    example = code(f"shardctl lint --explain {lint.findings[0].rule.code}")
+    yield paragraph(f"{example} tells the whole story.")
+
+
+def _finding(number: int, finding: Finding) -> str:
+    told = [
+        ("why", sentence(finding.why)),
+        ("what helps", sentence(finding.fix)),
+    ]
+    if finding.specs:
+        told.append(("in", ", ".join(map(code, finding.specs))))
+    title = f"{plain(finding.rule.code)}: {plain(finding.rule.title)}"
+    return (
+        f'<li class="{finding.severity}" id="finding-{number}">\n'
+        f'<h3><span class="severity">{first_upper(finding.severity)}</span> '
+        f"{title}</h3>\n{facts(told, 'lines')}</li>\n"
+    )
+
+
+# The same dataset through every loader that people use.
+
+
+def loaders_section(report: Report) -> Section | None:
+    """Return the loaders side by side, None where they were not asked for."""
+    loaders = report.loaders
+    if loaders is None:
+        return None
+    body = not_shown(loaders) if isinstance(loaders, NotShown) else "".join(_body_loaders(loaders))
+    return Section(anchor="loaders", title="How would other loaders read it?", body=body)
+
+
+def _body_loaders(plan: LoaderComparison) -> Iterator[str]:
+    hosts = "" if plan.num_hosts == 1 else f", {counted(plan.num_hosts, 'host')}"
+    yield paragraph(
+        f"{counted(plan.num_examples, 'example')} in {counted(plan.num_shards, 'shard')}, "
+        f"batches of {plan.batch:,}{hosts}.",
+        "lead",
+    )
+    yield figures(loaders_pictures(plan))
+    if any(way.refused is None for way in plan.ways):
+        yield table("How each way mixes, and how it ends", *mixing_cells(plan))
+        yield paragraph(f"{plain(first_upper(mixing_legend(plan)))}.", "quiet")
+        yield table("How each way goes on after a stop", *going_on_cells(plan), kind="said")
+    refused = [way for way in plan.ways if way.refused is not None]
+    if refused:
+        yield "<h3>Not read so</h3>\n"
+        yield items(f"{name(way.reader)}: {sentence(way.refused)}" for way in refused)

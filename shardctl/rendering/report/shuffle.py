@@ -9,7 +9,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted, first_upper
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.verdict import meaning
+from shardctl.planning.quality.score import meaning
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Picture

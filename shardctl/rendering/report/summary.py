@@ -14,7 +14,7 @@ from shardctl.planning.hosts.strategy import Strategy
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.rule import SEVERITIES
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.verdict import Verdict, meaning
+from shardctl.planning.quality.score import Verdict, meaning
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.elements import (

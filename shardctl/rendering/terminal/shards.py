@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.core.text import counted
 from shardctl.planning.layout import Layout
-from shardctl.planning.pictures.buckets import Bucket, buckets
+from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside, num_rows
 from shardctl.rendering.text.quantities import bytes_between, counts_between, numbered
 from shardctl.rendering.text.shards import Shards, told

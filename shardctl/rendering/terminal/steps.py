@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from shardctl.planning.eval.evaluation import Evaluation, Hang
-from shardctl.planning.eval.groups import HostGroup, host_groups
-from shardctl.rendering.terminal.bars import beside
-from shardctl.rendering.terminal.ticks import tick_line
+from shardctl.planning.eval.evaluation import Evaluation, Hang, HostGroup, host_groups
+from shardctl.rendering.terminal.bars import beside, tick_line
 from shardctl.rendering.text.looks import Look, styled
-from shardctl.rendering.text.orders.step_rows import (
+from shardctl.rendering.text.quantities import counts_between, short_count
+from shardctl.rendering.text.step_rows import (
     Kind,
     Piece,
     StepWindow,
@@ -21,7 +20,6 @@ from shardctl.rendering.text.orders.step_rows import (
     step_pieces,
     step_window,
 )
-from shardctl.rendering.text.quantities import counts_between, short_count
 from shardctl.rendering.text.tables import Screen, paragraph
 
 _ROWS = 12  # hosts, or groups of them

@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from shardctl.core.order.order import Order
-from shardctl.planning.pictures.strips import Strips, Visit, strips
+from shardctl.planning.shard_map import Strips, Visit, strips
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.terminal.bars import beside
-from shardctl.rendering.terminal.ticks import tick_line
+from shardctl.rendering.terminal.bars import beside, tick_line
 from shardctl.rendering.text.looks import SLOT_LOOKS, slot_styled
-from shardctl.rendering.text.orders.strip_rows import epoch_starts, hues_of, shard_name, step_starts
 from shardctl.rendering.text.quantities import short_count
+from shardctl.rendering.text.step_rows import epoch_starts, hues_of, shard_name, step_starts
 from shardctl.rendering.text.tables import Screen, display_width, paragraph
 
 _SLOTS = 16  # rows of slots

@@ -11,7 +11,7 @@ from shardctl.core.on_demand import OnDemand
 
 if TYPE_CHECKING:  # loads NumPy, which short tables do without
     from shardctl.core.arrays import Int64s
-    from shardctl.files.columns.rows_as_bytes import Part
+    from shardctl.files.rows_as_bytes import Part
 
 _PIECE = 1 << 14  # rows written at once
 _SHORT = 1000  # characters of a text of which nothing is cut, whatever its numbers are
@@ -77,8 +77,7 @@ def padded_rows(
 
     The last column must be on the right, and every row end with text, as `column_widths` says.
     """
-    from shardctl.files.columns.rows_as_bytes import Choice, Padded, rows_as_bytes
-    from shardctl.files.columns.written_rows import parts_of
+    from shardctl.files.rows_as_bytes import Choice, Padded, parts_of, rows_as_bytes
 
     for count, cells in rows.pieces():
         line: list[Part] = []

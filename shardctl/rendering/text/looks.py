@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
+from shardctl.core.text import inert, printable
+
 Look = Literal["", "bold", "quiet", "error", "warning", "notice"]
 
 WIDEST = 120  # columns of text to read, beyond which lines are hard to follow
@@ -62,3 +64,36 @@ def slot_styled(text: str, slot: int) -> str:
 def _painted(text: str, codes: Iterable[str]) -> str:
     code = ";".join(codes)
     return f"\x1b[{code}m{text}\x1b[0m" if code and text else text
+
+
+# Annotations that GitHub shows beside a line of a pull request.
+#
+# Source of the form and of what is escaped: actions/toolkit, core/src/command.ts.
+
+Level = Literal["error", "warning", "notice"]
+
+
+def annotation(
+    level: Level, text: str, *, title: str, file: str | None = None, line: int | None = None
+) -> str:
+    r"""Return a workflow command that annotates a line of a file, or the run as a whole.
+
+    >>> annotation("error", "one\ntwo", title="100%: differ", file="a,b.yaml", line=3)
+    '::error file=a%2Cb.yaml,line=3,title=100%25%3A differ::one%0Atwo\n'
+    >>> annotation("notice", "said", title="SC003")
+    '::notice title=SC003::said\n'
+    """
+    properties = {"file": file, "line": None if line is None else str(line), "title": title}
+    listed = ",".join(
+        f"{name}={_property(value)}" for name, value in properties.items() if value is not None
+    )
+    return f"::{inert(f'{level} {listed}::{_data(text)}')}\n"
+
+
+def _data(text: str) -> str:
+    lines = text.replace("%", "%25").replace("\r", "%0D").split("\n")
+    return "%0A".join(printable(line, 100_000) for line in lines)
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

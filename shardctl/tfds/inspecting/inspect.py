@@ -14,8 +14,7 @@ from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.assemble import assembled
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import Operation, operation_of
-from shardctl.tfds.recognizing.options import options_in_force
+from shardctl.tfds.recognizing.graph import Operation, operation_of, options_in_force
 from shardctl.tfds.recognizing.walk import walked
 
 

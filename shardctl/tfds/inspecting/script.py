@@ -16,9 +16,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from shardctl.core.nearness import nearest_first
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import choices, nearest_first, printable, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow

@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.keras.callbacks import (
-    backups_among,
-    callbacks_of_fit,
-    check_callbacks,
-    learning_rate,
-    metrics_of_none,
-    show_length,
-)
-from shardctl.tfds.keras.fit_place import FitEpochs, FitPlace, place_and_position
-from shardctl.tfds.keras.refusals import check_dataset, check_model
-from shardctl.tfds.keras.weights_file import (
+from shardctl.tfds.keras.keras_epochs import (
+    FitEpochs,
+    FitPlace,
     PlaceInWeights,
     drop_torn_metadata,
+    place_and_position,
     save_weights_whole,
 )
+from shardctl.tfds.position.deferred import position_of
+from shardctl.tfds.position.derived import leaves_order_open
 from shardctl.tfds.position.position import Position
 
 
@@ -242,3 +238,167 @@ def _made_class(of: Any) -> Any:
     made = type(of.__name__, (of, keras.callbacks.Callback), {"__doc__": of.__doc__})
     made.__module__, made.__qualname__ = of.__module__, of.__qualname__
     return made
+
+
+# The callbacks of a `fit`: which stand beside ResumeFit, and what they need of it.
+
+_STATEFUL = {
+    "EarlyStopping": "the epochs that it has waited for",
+    "ReduceLROnPlateau": "the epochs that it has waited for",
+    "SwapEMAWeights": "which of its two sets of weights are the averages",
+}
+
+
+def callbacks_of_fit() -> Sequence[Any]:
+    """Return the callbacks of the `fit` that calls one of them; none is told of the others."""
+    frame = sys._getframe(1).f_back
+    while frame is not None:
+        caller = frame.f_locals.get("self")
+        if type(caller).__name__ == "CallbackList":
+            return tuple(getattr(caller, "callbacks", ()))
+        frame = frame.f_back
+    raise UsageError("ResumeFit is a callback: model.fit(.., callbacks=[.., ResumeFit(position)])")
+
+
+def backups_among(callbacks: Sequence[Any]) -> list[Any]:
+    """Return the callbacks that are a BackupAndRestore."""
+    import keras
+
+    return [c for c in callbacks if isinstance(c, keras.callbacks.BackupAndRestore)]
+
+
+def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
+    """Refuse callbacks beside which a run cannot go on as one that nobody stopped.
+
+    Raises:
+        UsageError: BackupAndRestore is missing, or behind `own`; or a callback begins anew what it
+            has to go on with.
+    """
+    backups = backups_among(callbacks)
+    if len(backups) != 1:
+        raise UsageError(
+            f"{len(backups)} callbacks are a keras.callbacks.BackupAndRestore; ResumeFit keeps the "
+            "position in the file that one saves: callbacks=[BackupAndRestore(..), ResumeFit(..)]"
+        )
+    if sum(isinstance(c, type(own)) for c in callbacks) > 1:
+        raise UsageError("one fit has one position: one ResumeFit is needed, and there are more")
+    if callbacks.index(backups[0]) > callbacks.index(own):
+        raise UsageError(
+            "ResumeFit goes on from what BackupAndRestore has restored, so it stands behind it: "
+            "callbacks=[BackupAndRestore(..), ResumeFit(..)]"
+        )
+    for callback in callbacks:
+        for kind in type(callback).__mro__:
+            what = _STATEFUL.get(kind.__name__)
+            if what is not None and kind.__module__.startswith("keras."):
+                raise UsageError(
+                    f"{kind.__name__} begins anew when a run is started again, for nothing keeps "
+                    f"{what}; the run would end otherwise than one that nobody stopped: leave it "
+                    "out"
+                )
+
+
+def show_length(callbacks: Sequence[Any], num_steps: int) -> None:
+    """Tell progress bars, and whoever asks `params`, how long an epoch is, as Keras would."""
+    import keras
+
+    for callback in callbacks:
+        if isinstance(callback, keras.callbacks.ProgbarLogger):
+            callback.target = num_steps
+        elif callback.params:
+            callback.params["steps"] = num_steps
+
+
+def learning_rate(model: Any) -> float | None:
+    """Return the learning rate that was restored, None where it follows a schedule or is none."""
+    import keras
+
+    variable = getattr(model.optimizer, "learning_rate", None)
+    return float(variable.numpy()) if isinstance(variable, keras.Variable) else None
+
+
+def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
+    """Return the metrics of an epoch of which no batch is left.
+
+    Those of `compile` have no variables before the first step, and Keras asks them all the same.
+    """
+    metrics = model._compile_metrics
+    if metrics is not None and not metrics.built:
+        model._symbolic_build(data_batch=element_spec)
+    results: dict[str, Any] = model.get_metrics_result()
+    return results
+
+
+# What `fit` does that a position cannot follow, refused before it trains.
+
+# Datasets of tf.data that hand out element for element what they are given.
+_ONE_FOR_ONE = (
+    "_MapDataset",
+    "_ParallelMapDataset",
+    "_PrefetchDataset",
+    "_OptionsDataset",
+    "_AutoShardDataset",  # of tf.distribute, here for one worker
+    "_RestructuredDataset",
+    "_RebatchDataset",  # a batch in as many parts as there are replicas
+    "_LegacyRebatchDataset",
+)
+
+
+def check_model(model: Any) -> None:
+    """Refuse a model whose `fit` takes batches otherwise than one by one, in this process.
+
+    Raises:
+        UsageError: another backend than TensorFlow, several steps an execution, or several workers.
+    """
+    import keras
+
+    if keras.backend.backend() != "tensorflow":
+        raise UsageError(
+            f"ResumeFit is for Keras on TensorFlow, and this is on {keras.backend.backend()}: "
+            "count the position in a loop of your own, or train with KERAS_BACKEND=tensorflow"
+        )
+    if (steps := model.steps_per_execution) != 1:
+        raise UsageError(
+            f"steps_per_execution={steps}: a run may be saved between batches that Keras counts "
+            "as one; compile(steps_per_execution=1)"
+        )
+    tf = tensorflow()
+    strategy = model.distribute_strategy
+    alone = (tf.distribute.MirroredStrategy, tf.distribute.OneDeviceStrategy)
+    by_default = type(strategy).__name__ == "_DefaultDistributionStrategy"
+    if not (by_default or type(strategy) in alone) or keras.distribution.distribution() is not None:
+        raise UsageError(
+            f"{type(strategy).__name__}: ResumeFit follows fit in one process; tf.data would part "
+            "this dataset among workers by a rule of its own"
+        )
+
+
+def check_dataset(iterator: Any, position: object) -> None:
+    """Refuse an iterator of `fit` that reads something else than `position.dataset()`.
+
+    Raises:
+        UsageError: another dataset, or one that was shuffled, cut or batched once more.
+    """
+    for read in _datasets_read(iterator):
+        dataset = read
+        while position_of(dataset) is not position:
+            name = type(dataset).__name__
+            inputs = dataset._inputs() if hasattr(dataset, "_inputs") else []
+            if name not in _ONE_FOR_ONE or len(inputs) != 1:
+                raise UsageError(
+                    f"fit reads a {name.strip('_')} that is not position.dataset(), or is behind "
+                    "it: give fit position.dataset(transform=..) of the position that ResumeFit "
+                    "has; behind it only map and prefetch leave the batches what they are"
+                )
+            if leaves_order_open(dataset):
+                raise UsageError(
+                    "fit reads batches behind position.dataset() as they are ready, not in its "
+                    "order: leave deterministic=False out"
+                )
+            dataset = inputs[0]
+
+
+def _datasets_read(iterator: Any) -> Iterator[Any]:
+    """Yield the datasets that an iterator reads, one a worker."""
+    for worker in getattr(iterator, "_iterators", None) or [iterator]:
+        yield getattr(worker, "_dataset", worker)

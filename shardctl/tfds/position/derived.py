@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from shardctl.core.text import counted
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.resume.resume_plan import Stretch
+from shardctl.core.settings.document import SettingsDocument, settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.document import pipeline_of
+from shardctl.core.stages.text import text_of
+from shardctl.core.text import choices, counted, printable
 from shardctl.errors import UsageError
+from shardctl.files.position_file import PositionRecord, position_of_text
+from shardctl.planning.resume.apply_plan import check_same_dataset
+from shardctl.tfds.builder_layout import in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.position.deferred import position_of
 
@@ -149,3 +158,143 @@ def _dataset_read(elements: Any) -> Any:
 def _inputs(dataset: Any) -> Iterator[Any]:
     inputs = getattr(dataset, "_inputs", None)
     yield from inputs() if callable(inputs) else ()
+
+
+# The states of all processes of a run: whose they are, and whether they are of one run.
+
+_MOST_NAMED = 8
+
+
+def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
+    """Return the positions of all hosts of a run, host 0 first, in whatever order they are given.
+
+    Raises:
+        DatasetError: one of them is no position, or was edited.
+        UsageError: a host is missing or there twice, or they are of several runs.
+    """
+    if not states:
+        raise UsageError("states: none are given; those of all processes of the run are needed")
+    records = [
+        position_of_text(state, source=f"states[{index}]") for index, state in enumerate(states)
+    ]
+    for index, record in enumerate(records):
+        if others := _differing(records[0], record):
+            raise UsageError(
+                f"states[{index}] is not of the same run as states[0]: {choices(others)}"
+            )
+    hosts = [record.settings.host for record in records]
+    if hosts == [None]:
+        return records
+    places: dict[int, int] = {}
+    for place, host in enumerate(hosts):
+        if host is None:
+            raise UsageError(f"states[{place}] is of a process alone, and {len(states)} are given")
+        if host.index in places:
+            raise UsageError(
+                f"states[{places[host.index]}] and states[{place}] are both of host "
+                f"{host.index} of {host.count}; give one of each"
+            )
+        places[host.index] = place
+    count = 1 if hosts[0] is None else hosts[0].count
+    if missing := [str(index) for index in range(count) if index not in places]:
+        more = ", .." if len(missing) > _MOST_NAMED else ""
+        raise UsageError(
+            f"states of {len(states)} of {count} hosts: {', '.join(missing[:_MOST_NAMED])}{more} "
+            "missing; what a host has left is known from its own state alone"
+        )
+    return [records[places[index]] for index in range(count)]
+
+
+def stretch_of(records: Sequence[PositionRecord]) -> Stretch:
+    """Return what the hosts of a run have handed out since it was last shared."""
+    settings = records[0].settings
+    return Stretch(
+        consumed=tuple(record.consumed for record in records),
+        batch=settings.batch,
+        host_by=settings.host_by,
+        alone=settings.host is None,
+    )
+
+
+def _differing(first: PositionRecord, record: PositionRecord) -> list[str]:
+    """Return what is not as in the first of several states, besides host and dataset."""
+    found = []
+    if record.spec != first.spec:
+        found.append(f"spec is {record.spec}, not {first.spec}")
+    for key, value in vars(first.settings).items():
+        if key != "host" and getattr(record.settings, key) != value:
+            found.append(f"{key} is {getattr(record.settings, key)}, not {value}")
+    counts = [1 if r.settings.host is None else r.settings.host.count for r in (first, record)]
+    if counts[0] != counts[1]:
+        found.append(f"it has {counts[1]} hosts, not {counts[0]}")
+    if record.stretches != first.stretches:
+        found.append("the run was shared anew at another place before")
+    return found
+
+
+# Is a position one in the order that is read now, and if not, what is another?
+
+# What `Position.set_states` takes otherwise than it was.
+SHAREABLE = frozenset(("host", "host_by", "batch"))
+
+
+def check_same_order(
+    then: PositionRecord,
+    spec: str,
+    settings: ReadSettings,
+    dataset: Dataset,
+    others: Mapping[str, Dataset],
+    *,
+    allow_version: bool,
+    besides: Collection[str] = (),
+) -> None:
+    """Refuse a position in another order than that of a spec and settings.
+
+    `dataset` is the builder's, `others` are those that readers of stages read besides, by their
+    references. `allow_version` takes another version or config of the same layout. The settings
+    named by `besides` may have changed.
+
+    Raises:
+        DatasetError: it is of another dataset; the text says everything in which.
+        UsageError: it is of another spec or other settings; the text names them all.
+    """
+    pairs = [(then.dataset, dataset)]  # where a reference is gone the stages are others, see below
+    pairs += [(was, others[ref]) for ref, was in then.sources.items() if ref in others]
+    for was, one in pairs:
+        now = in_order_of(one, [split.name for split in was.splits])
+        check_same_dataset(was, now, "position", allow_version=allow_version)
+    ordered = then.dataset.ordered  # as now
+    old = settings_in_force(then.settings, ordered=ordered)
+    new = settings_in_force(settings, ordered=ordered)
+    changed = {
+        name: f"{name} was {_said(name, old)}, now {_said(name, new)}"
+        for name in dict.fromkeys((*new, *old))
+        if name not in besides and old.get(name) != new.get(name)
+    }
+    if then.spec != spec:
+        specs = f"spec was {printable(then.spec, 200)}, now {printable(spec, 200)}"
+        changed = {"spec": specs, **changed}
+    if changed:
+        raise UsageError(
+            f"the position is one in another order: {', '.join(changed.values())}; "
+            f"{_way_out(then, settings, changed)}"
+        )
+
+
+def _way_out(then: PositionRecord, now: ReadSettings, changed: Collection[str]) -> str:
+    hosts, hosts_now = (
+        1 if settings.host is None else settings.host.count for settings in (then.settings, now)
+    )
+    if hosts != hosts_now and SHAREABLE.issuperset(changed):
+        return f"set_states takes the states of all {hosts} processes to go on with {hosts_now}"
+    if "spec" in changed or hosts != hosts_now:  # where its count would say nothing
+        return f"give those that it had{', to set_states too' * (hosts != hosts_now)}"
+    return f"where that is meant, begin with the count that it holds, consumed={then.consumed}"
+
+
+def _said(name: str, in_force: SettingsDocument) -> str:
+    """Return the value of a setting as people write it, stages as a text."""
+    value = in_force.get(name)
+    if name == "stages" and value is not None:
+        value = text_of(pipeline_of(value))
+    return printable(str(value), 200)

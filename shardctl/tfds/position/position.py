@@ -14,10 +14,8 @@ from typing import Any, Self
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.resume.stretch import Stretch
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_planned
+from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.errors import UsageError
 from shardctl.files.position_file import (
     PositionRecord,
@@ -28,17 +26,21 @@ from shardctl.files.position_file import (
 )
 from shardctl.planning.file_formats import format_warnings, refuse_unreadable
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned.pinned_sources import datasets_by_ref
+from shardctl.planning.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
-from shardctl.tfds.position.deferred import deferred, keep_place, place_of
-from shardctl.tfds.position.derived import check_derived, check_length
-from shardctl.tfds.position.same_order import SHAREABLE, check_same_order
-from shardctl.tfds.position.states import records_of, stretch_of
-from shardctl.tfds.position.trackable import trackable_class
+from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
+from shardctl.tfds.position.derived import (
+    SHAREABLE,
+    check_derived,
+    check_length,
+    check_same_order,
+    records_of,
+    stretch_of,
+)
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import dataset_to_resume

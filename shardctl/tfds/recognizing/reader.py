@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_BLOCK
 from shardctl.errors import DatasetError, UsageError
-from shardctl.tfds.recognizing.file_function import FileFunction, file_function
 from shardctl.tfds.recognizing.files import Listed, Piece, listed
-from shardctl.tfds.recognizing.graph import NoConstantError, Operation
-from shardctl.tfds.recognizing.rows import Rows, UnknownRowsError, rows_of
+from shardctl.tfds.recognizing.graph import Function, NoConstantError, Operation, constant
+from shardctl.tfds.recognizing.seeds import kernel_pair
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 
 INTERLEAVES = (
     "ParallelInterleaveDatasetV4",
@@ -162,3 +166,255 @@ def _is_tfds(rows: Rows, function: FileFunction) -> bool:
         return False
     paths, names = rows.columns[:2]
     return all(os.path.basename(path) == name for path, name in zip(paths, names, strict=True))
+
+
+# What a function does with a file: the body that `interleave` or `flat_map` applies to a row.
+#
+# TFDS's own (core/reader.py, _get_dataset_from_filename) and the `tf.data.TFRecordDataset` of a
+# script are read by what they do, so that nothing in between is overlooked: a `filter` or another
+# `shuffle` inside a file makes the order open.
+
+_MOST_STEPS = 64  # of a body, from the file to what it returns
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFunction:
+    """Which parameters of a function are the file, and how many of its records it skips and takes.
+
+    skip, take: the index of a parameter, None where all records are read.
+    """
+
+    path: int
+    skip: int | None = None
+    take: int | None = None
+    compression: str = ""
+    is_parquet: bool = False
+
+
+def file_function(function: Function) -> FileFunction | None:
+    """Return what a function does with a file, None where it does anything that is not known."""
+    if len(function.returned) != 1:
+        return None
+    return _read(function, function.returned[0], _MOST_STEPS)
+
+
+def _read(function: Function, name: str, steps: int) -> FileFunction | None:
+    op = function.op(name)
+    if op is None or not steps:
+        return None
+    if op == "TFRecordDataset":
+        return _records(function, name)
+    if op == "FlatMapDataset":
+        return _flat_map(function, name)
+    if op == "ZipDataset":
+        return _with_ids(function, name, steps)
+    if op in ("MapDataset", "PrefetchDataset"):
+        return _read(function, function.inputs(name)[0], steps - 1)
+    if op in ("SkipDataset", "TakeDataset"):
+        below, count = function.inputs(name)[:2]
+        found = _read(function, below, steps - 1)
+        if found is None or count not in function.parameters:
+            return None
+        place = function.parameters.index(count)
+        # TFDS skips, then takes; the other way round counts otherwise.
+        if op == "SkipDataset" and (found.skip, found.take) == (None, None):
+            return replace(found, skip=place)
+        if op == "TakeDataset" and found.take is None:
+            return replace(found, take=place)
+    return None
+
+
+def _records(function: Function, name: str) -> FileFunction | None:
+    path, compression = function.inputs(name)[:2]
+    while function.op(path) == "Reshape":
+        path = function.inputs(path)[0]
+    if path not in function.parameters:
+        return None
+    text = function.constant(compression)
+    if text is None:
+        return None
+    return FileFunction(path=function.parameters.index(path), compression=text.item().decode())
+
+
+def _flat_map(function: Function, name: str) -> FileFunction | None:
+    """Return what `TFRecordDataset(path)`, or TFDS's reader of Parquet files, reads."""
+    rows, *captured = function.inputs(name)
+    called = function.called(name)
+    if called is None:
+        return None
+    if function.op(rows) == "TensorSliceDataset":
+        inner = file_function(called)
+        (path,) = function.inputs(rows)
+        while function.op(path) == "Reshape":
+            path = function.inputs(path)[0]
+        if inner is None or path not in function.parameters or captured:
+            return None
+        if (inner.path, inner.skip, inner.take) != (0, None, None):
+            return None
+        return replace(inner, path=function.parameters.index(path))
+    generates = [node.op for node in called.nodes.values() if node.op == "GeneratorDataset"]
+    if function.op(rows) == "TensorDataset" and generates and len(captured) == 1:
+        (path,) = captured
+        if path in function.parameters:
+            return FileFunction(path=function.parameters.index(path), is_parquet=True)
+    return None
+
+
+def _with_ids(function: Function, name: str, steps: int) -> FileFunction | None:
+    """Return what is read beside the counter of `add_tfds_id`, which has no end."""
+    inputs = function.inputs(name)
+    if len(inputs) != 2 or not _is_counter(function, inputs[0]):
+        return None
+    return _read(function, inputs[1], steps - 1)
+
+
+def _is_counter(function: Function, name: str) -> bool:
+    for op in ("MapDataset", "ScanDataset"):
+        if function.op(name) != op:
+            return False
+        name = function.inputs(name)[0]
+    if function.op(name) != "RepeatDataset":
+        return False
+    count = function.constant(function.inputs(name)[1])
+    return count is not None and int(count) < 0
+
+
+# The list of files that a reader opens, as rows, and what is done with the list before.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rows:
+    """The rows of a list of files, in the order in which the list has them.
+
+    columns: the components of a row, each an array[n].
+    shuffle: the operation that shuffles the list, None without one; with its kernel pair, which is
+        None where nothing seeds it.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    host: Host | None = None
+    shuffle: Operation | None = None
+    pair: KernelPair | None = None
+    reshuffle: bool = True
+    repeats: bool = False
+    operations: tuple[Operation, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+class UnknownRowsError(Exception):
+    """A list of files of which something is not known; says what."""
+
+
+def rows_of(operation: Operation) -> Rows:
+    """Return the rows that an operation lists.
+
+    Raises:
+        UnknownRowsError: it does what the settings of a reader cannot say.
+    """
+    chain: list[Operation] = []
+    here = operation
+    while here.op not in _SOURCES:
+        if here.op not in _STEPS:
+            raise UnknownRowsError(f"{here.op} makes the list of its files")
+        chain.append(here)
+        here = here.input
+    rows = _SOURCES[here.op](here)
+    for step in reversed(chain):
+        try:
+            rows = _STEPS[step.op](rows, step)
+        except NoConstantError as error:
+            raise UnknownRowsError(str(error)) from error
+        rows = replace(rows, operations=(*rows.operations, step))
+    return rows
+
+
+def _slices(operation: Operation) -> Rows:
+    columns = tuple(constant(other) for other in operation.others)
+    if not columns or any(column is None or column.ndim != 1 for column in columns):
+        raise UnknownRowsError("the names of its files are computed anew each time")
+    return Rows(columns=columns, operations=(operation,))
+
+
+def _one(operation: Operation) -> Rows:
+    columns = tuple(constant(other) for other in operation.others)
+    if not columns or any(column is None or column.ndim for column in columns):
+        raise UnknownRowsError("the names of its files are computed anew each time")
+    return Rows(columns=tuple(c.reshape(1) for c in columns), operations=(operation,))
+
+
+def _shard(rows: Rows, step: Operation) -> Rows:
+    count, index = step.number("num_shards"), step.number("index")
+    if rows.repeats:
+        raise UnknownRowsError("the list of its files is sharded behind a repeat")
+    if count == 1:
+        return rows
+    if rows.shuffle is not None:
+        raise UnknownRowsError("the list of its files is shuffled, then sharded")
+    if rows.host is not None:
+        raise UnknownRowsError("the list of its files is sharded twice")
+    return replace(rows, host=Host(index=index, count=count))
+
+
+def _shuffle(rows: Rows, step: Operation) -> Rows:
+    buffer = step.number("buffer_size")
+    if rows.repeats or rows.shuffle is not None:
+        raise UnknownRowsError("the list of its files is shuffled behind a shuffle or a repeat")
+    if 0 <= buffer < _num_left(rows):
+        raise UnknownRowsError(
+            f"the list of its {len(rows)} files is shuffled by a buffer of {buffer}, not as a whole"
+        )
+    return replace(
+        rows,
+        shuffle=step,
+        pair=kernel_pair(step),
+        reshuffle=step.flag("reshuffle_each_iteration"),
+    )
+
+
+def _num_left(rows: Rows) -> int:
+    return (
+        len(rows) if rows.host is None else len(range(rows.host.index, len(rows), rows.host.count))
+    )
+
+
+def _repeat(rows: Rows, step: Operation) -> Rows:
+    count = step.number("count")
+    if count == 1:
+        return rows
+    if count >= 0 or rows.repeats:
+        raise UnknownRowsError(f"the list of its files is repeated {count} times")
+    return replace(rows, repeats=True)
+
+
+def _cut(rows: Rows, step: Operation) -> Rows:
+    count = step.number("count")
+    everything = count < 0 if step.op == "TakeDataset" else count == 0
+    if everything:
+        return rows
+    if rows.host is not None or rows.shuffle is not None or rows.repeats:
+        raise UnknownRowsError("the list of its files is cut behind a shard, shuffle or repeat")
+    kept = (
+        slice(count) if step.op == "TakeDataset" else slice(count if count > 0 else len(rows), None)
+    )
+    return replace(rows, columns=tuple(column[kept] for column in rows.columns))
+
+
+def _same(rows: Rows, step: Operation) -> Rows:
+    return rows
+
+
+_SOURCES = {"TensorSliceDataset": _slices, "TensorDataset": _one}
+_STEPS = {
+    "ShardDataset": _shard,
+    "ShuffleDatasetV3": _shuffle,
+    "ShuffleDatasetV2": _shuffle,
+    "ShuffleDataset": _shuffle,
+    "RepeatDataset": _repeat,
+    "TakeDataset": _cut,
+    "SkipDataset": _cut,
+    "PrefetchDataset": _same,
+    "OptionsDataset": _same,
+    "AssertCardinalityDataset": _same,
+}

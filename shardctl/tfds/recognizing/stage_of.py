@@ -22,8 +22,7 @@ from shardctl.core.stages.stages import (
     Take,
     Unbatch,
 )
-from shardctl.tfds.recognizing.graph import NoConstantError, Operation
-from shardctl.tfds.recognizing.options import Options, options_of
+from shardctl.tfds.recognizing.graph import NoConstantError, Operation, Options, options_of
 from shardctl.tfds.recognizing.seeds import kernel_pair
 
 _AUTOTUNE = -1

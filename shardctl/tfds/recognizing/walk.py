@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 from shardctl.core.iteration.build import build
+from shardctl.core.mixture.weights import weights_of_logits
 from shardctl.core.stages.calls import WHY_OPEN
-from shardctl.core.stages.readers import readers_of
+from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
@@ -28,21 +31,32 @@ from shardctl.core.stages.stages import (
     Values,
     WithOptions,
     Zip,
+    readers_of,
 )
-from shardctl.errors import ShardctlError
-from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
-from shardctl.tfds.recognizing.graph import LONGEST_RANGE, NoConstantError, Operation, num_rows
-from shardctl.tfds.recognizing.mixtures import chosen_values, sampling
-from shardctl.tfds.recognizing.options import Options
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.tfds.recognizing.graph import (
+    LONGEST_RANGE,
+    Function,
+    NoConstantError,
+    Operation,
+    Options,
+    constant,
+    num_rows,
+    options_of,
+)
 from shardctl.tfds.recognizing.reader import (
     FoundReader,
     UnknownReaderError,
     found_reader,
     reads_files,
 )
-from shardctl.tfds.recognizing.shared import shared_objects
-from shardctl.tfds.recognizing.stage_of import opaque, stages_of_operation
-from shardctl.tfds.recognizing.tfds_reader import behind_tfds
+from shardctl.tfds.recognizing.seeds import kernel_pair
+from shardctl.tfds.recognizing.stage_of import (
+    deterministic,
+    keeps_in_memory,
+    opaque,
+    stages_of_operation,
+)
 
 _COMBINE = ("ZipDataset", "DirectedInterleaveDataset")
 _MOST_CHOICES = 1 << 20  # that are written one by one
@@ -330,3 +344,277 @@ _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
     (Repeat(count=1),),
     (Shard(num_shards=1, index=0),),
 )
+
+
+# Mixtures: the selector of `sample_from_datasets`, and the choices of `choose_from_datasets`.
+#
+# Source: tensorflow/python/data/ops/sample_from_datasets_op.py and choose_from_datasets_op.py;
+# both are a DirectedInterleaveDataset whose first input says which of the others is next.
+
+_FLOAT32_BYTES = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sampling:
+    """What samples: weights (None: all alike), the kernel pair of its random numbers, and whether
+    each iterator draws others."""
+
+    weights: tuple[float, ...] | None
+    dtype: Literal["float32", "float64"]
+    pair: KernelPair | None
+    rerandomize: bool | None
+
+
+def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
+    """Return the sampling that a selector is, None where it is none."""
+    function = selector.function
+    if selector.op != "MapDataset" or function is None:
+        return None
+    logits = _logits(function, selector)
+    batch = selector.input
+    if logits is None or batch.op not in ("BatchDatasetV2", "BatchDataset"):
+        return None
+    numbers = batch.input
+    if numbers.op not in ("RandomDataset", "RandomDatasetV2"):
+        return None
+    try:
+        in_pairs = batch.number("batch_size") == 2
+        if logits.shape != (1, num_inputs) or not in_pairs:
+            return None
+        return Sampling(
+            weights=_weights(logits[0]),
+            dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
+            pair=kernel_pair(numbers),
+            rerandomize=numbers.flag("rerandomize_each_iteration") or None,
+        )
+    except (NoConstantError, UsageError):
+        return None
+
+
+def _logits(function: Function, selector: Operation) -> Any:
+    """Return the logits of a function of a seed that is one draw of a multinomial distribution.
+
+    They are captured, or a constant of the function where a script gives no weights.
+    """
+    if len(function.returned) != 1 or function.op(function.returned[0]) != "Squeeze":
+        return None
+    draw = function.inputs(function.returned[0])[0]
+    if function.op(draw) != "StatelessMultinomial":
+        return None
+    logits, count, seed = function.inputs(draw)
+    one = function.constant(count)
+    if seed != function.parameters[0] or one is None or int(one) != 1:
+        return None
+    if logits in function.parameters[1:]:
+        captured = selector.others
+        place = function.parameters.index(logits) - 1
+        return constant(captured[place]) if place < len(captured) else None
+    return function.constant(logits)
+
+
+def _weights(logits: Any) -> tuple[float, ...] | None:
+    """Return weights with these logarithms; None for all ones, where a script gives no weights."""
+    if (logits == 1).all():
+        return None
+    if logits.dtype.itemsize > _FLOAT32_BYTES:
+        return tuple(map(_in_few_digits, logits.tolist()))
+    return weights_of_logits(logits)
+
+
+def _in_few_digits(logit: float) -> float:
+    """Return a number whose logarithm this is, as people write it, or else the nearest there is.
+
+    >>> _in_few_digits(math.log(0.7))
+    0.7
+    """
+    near = math.exp(logit)
+    said = (float(f"{near:.{digits}g}") for digits in range(1, 17))
+    return next((weight for weight in said if math.log(weight) == logit), near)
+
+
+def chosen_values(operation: Operation) -> Sequence[int] | None:
+    """Return the whole numbers that a source of choices lists, None where it is none.
+
+    Those of a range, which may be of any length, are a range.
+    """
+    try:
+        if operation.op == "RangeDataset":
+            return range(*(operation.number(name) for name in ("start", "stop", "step")))
+    except NoConstantError:
+        return None
+    if operation.op not in ("TensorSliceDataset", "TensorDataset") or len(operation.others) != 1:
+        return None
+    values = constant(operation.others[0])
+    rank = 1 if operation.op == "TensorSliceDataset" else 0
+    if values is None or values.ndim != rank or values.dtype.kind not in "iu":
+        return None
+    return tuple(int(value) for value in values.reshape(-1))
+
+
+# Dataset objects that a script uses more than once; a graph has a copy of them for each use.
+
+_SHUFFLES = ("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")
+_CACHES = ("CacheDataset", "CacheDatasetV2")
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def shared_objects(root: Operation) -> Mapping[str, str]:
+    """Return the objects that are used by several others, by their names, each with a label.
+
+    Only those count whose iterators know of each other: something of them reshuffles, or is
+    cached. What is used twice by way of an object that is used twice is no use of its own.
+    """
+    users: dict[str, set[tuple[object, int]]] = defaultdict(set)
+    with_state: dict[str, bool] = {}
+    for operation in _all(root):
+        user = operation.object_name or id(operation)
+        for place, used in enumerate(operation.inputs):
+            if used.object_name is not None:
+                users[used.object_name].add((user, place))
+                with_state.setdefault(used.object_name, _has_state(used))
+    names = [name for name, uses in users.items() if len(uses) > 1 and with_state[name]]
+    return {name: _label(index) for index, name in enumerate(names)}
+
+
+def _label(index: int) -> str:
+    rounds, letter = divmod(index, len(_LETTERS))
+    return _LETTERS[letter] + (str(rounds) if rounds else "")
+
+
+def _all(root: Operation) -> Iterator[Operation]:
+    waiting, seen = [root], set()
+    while waiting:
+        operation = waiting.pop()
+        if id(operation) not in seen:
+            seen.add(id(operation))
+            yield operation
+            waiting += operation.inputs
+
+
+def _has_state(root: Operation) -> bool:
+    return any(
+        operation.op in _CACHES or (operation.op in _SHUFFLES and _reshuffles(operation))
+        for operation in _all(root)
+    )
+
+
+def _reshuffles(operation: Operation) -> bool:
+    try:
+        one = operation.number("buffer_size") == 1
+    except NoConstantError:
+        one = False
+    return operation.flag("reshuffle_each_iteration") and not one
+
+
+# What TFDS puts behind its interleave: assertion, options, decoding, autocache and prefetch.
+#
+# Sources: TFDS core/reader.py, _read_files and Reader.read_files; core/dataset_builder.py,
+# _build_single_dataset.
+
+_MAPS = ("MapDataset", "ParallelMapDatasetV2")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class BehindReader:
+    """A reader with what belongs to it, the options that it states, and what is left behind it."""
+
+    reader: FoundReader
+    options: tuple[tuple[WithOptions, Operation], ...]
+    rest: tuple[Operation, ...]
+
+
+def behind_tfds(reader: FoundReader, rest: tuple[Operation, ...], options: Options) -> BehindReader:
+    """Return TFDS's reader with all that TFDS itself puts behind it.
+
+    An autocache belongs to it where no order changes by it; else it is a stage, as it would be
+    in a script. So is all that `as_supervised` and `batch_size` add.
+    """
+    found = _Found(reader, list(rest))
+    asserted = found.next("AssertCardinalityDataset")
+    found.reader = replace(found.reader, asserts_cardinality=asserted is not None)
+    stated = found.next("OptionsDataset")
+    decoding = found.next(*_MAPS)
+    if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
+        found.reader = replace(found.reader, in_order="false", decodes_in_order=False)
+    if _keeps_its_order(reader) and found.rest and keeps_in_memory(found.rest[0]):
+        found.next("CacheDatasetV2")
+    found.next("PrefetchDataset")
+    own = []
+    if stated is not None:
+        said = options.in_force(options_of(stated))
+        if said.deterministic and found.reader.in_order == "true":
+            settings = (*found.reader.settings, ("deterministic", True))
+            found.reader = replace(found.reader, settings=settings)
+        if said.deterministic is not False:  # parallel maps of the script go by that too
+            said = replace(said, deterministic=None)
+        if said != WithOptions():
+            own.append((said, stated))
+    return BehindReader(reader=found.reader, options=tuple(own), rest=tuple(found.rest))
+
+
+class _Found:
+    def __init__(self, reader: FoundReader, rest: list[Operation]) -> None:
+        self.reader = reader
+        self.rest = rest
+
+    def next(self, *ops: str) -> Operation | None:
+        """Return the next operation where it is one of these, which the reader then has."""
+        if not self.rest or self.rest[0].op not in ops:
+            return None
+        operation = self.rest.pop(0)
+        self.reader = replace(self.reader, operations=(*self.reader.operations, operation))
+        return operation
+
+
+def _runs_ahead(decoding: Operation) -> bool:
+    """Return whether a map that options decide hands out what is ready first."""
+    if decoding.op == "MapDataset" or deterministic(decoding) is not None:
+        return False
+    try:
+        return decoding.number("num_parallel_calls") != 1
+    except NoConstantError:
+        return True
+
+
+def _keeps_its_order(reader: FoundReader) -> bool:
+    """Return whether every pass reads alike, so that a cache changes nothing."""
+    settings = dict(reader.settings)
+    return not settings.get("repeat_files") and (
+        not settings.get("shuffle_files") or settings.get("reshuffle") is False
+    )
+
+
+# What was found of a pipeline: its stages as they are, each beside the operation that it is.
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoundStage:
+    """A stage or source of the pipeline, the operations that it stands for, and remarks.
+
+    level: how deep it is among the inputs of combinations, from 0.
+    reader: the reader that it is, None for all else.
+    removed: whether TensorFlow's optimizer takes it out, so that it is no stage of the pipeline.
+    """
+
+    part: Stage | Source
+    operations: tuple[Operation, ...]
+    level: int = 0
+    reader: FoundReader | None = None
+    removed: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class FoundPipeline:
+    """A pipeline whose seeds are pairs of kernels, with the stages in their order.
+
+    The readers are `Read` sources without a spec, each the `part` of a found stage with a reader.
+    """
+
+    pipeline: Pipeline
+    stages: tuple[FoundStage, ...]
+    options: Any = field(repr=False)
+
+    @property
+    def readers(self) -> tuple[FoundReader, ...]:
+        """The readers, in the order of the stages."""
+        return tuple(stage.reader for stage in self.stages if stage.reader is not None)

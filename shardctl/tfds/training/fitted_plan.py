@@ -12,13 +12,12 @@ from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
-from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.same_dataset import check_same_dataset
+from shardctl.planning.resume.apply_plan import applied, check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
@@ -45,7 +44,7 @@ class FittedPlan:
             return self.reads.num_examples
         return self.plan.remaining
 
-    def order(self) -> Order:
+    def order(self) -> ReaderOrder:
         """Return the order of which the further epochs are a part.
 
         Of a plan without a seed it is the order in which their buffers read.
@@ -53,7 +52,7 @@ class FittedPlan:
         settings = self.settings
         if self.plan.unseeded is not None:
             settings = with_any_buffer_seed(settings)
-        return order_of(self._resolved, settings).order
+        return order_of(self._resolved, settings).of_reader
 
     def codes(self) -> ExampleCodes:
         """Return the codes of what the spec reads, also where nothing fixes an order."""
@@ -139,6 +138,6 @@ def epochs_that_follow(plan: ResumePlan) -> range:
     return range(plan.epoch + 1, plan.epoch + 1 + plan.num_further_epochs)
 
 
-def reads_of_epoch(order: Order, epoch: int) -> Reads:
+def reads_of_epoch(order: ReaderOrder, epoch: int) -> Reads:
     """Return the rows of an order as one epoch opens them."""
     return order.reads.select(order.reading(epoch).opened)

@@ -14,11 +14,11 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.stages.readers import parts_of
 from shardctl.core.stages.stages import (
     Read,
     SampleFromDatasets,
     Shuffle,
+    parts_of,
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import resolved_spec

@@ -8,24 +8,23 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.order.order import Order
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.stages.stages import Read
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
-from shardctl.planning.stages.sources import spec_of_reader
+from shardctl.planning.sources import spec_of_reader
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.calls.host_calls import (
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets
+from shardctl.tfds.record_files import builder_of
+from shardctl.tfds.stage_calls import (
+    StageCalls,
     examples_of_host,
     input_context_of_host,
     split_of_host,
 )
-from shardctl.tfds.calls.stage_calls import StageCalls
-from shardctl.tfds.imports import tensorflow, tensorflow_datasets
-from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.global_seed import check_global_seed
 
 Transform = Callable[[Any], Any]

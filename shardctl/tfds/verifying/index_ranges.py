@@ -14,7 +14,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
@@ -22,10 +22,9 @@ from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.stages import Read
 from shardctl.planning.order import order_of
-from shardctl.planning.stages.sources import ResolvedSources, sources
-from shardctl.tfds.calls.host_calls import examples_of_host, instructions_of_host
-from shardctl.tfds.calls.stage_calls import StageCalls
+from shardctl.planning.sources import ResolvedSources, sources
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.stage_calls import StageCalls, examples_of_host, instructions_of_host
 from shardctl.tfds.training.pipeline import behind_reader
 from shardctl.tfds.training.records import kernel_shuffle
 from shardctl.tfds.verifying.reading import Reading
@@ -62,7 +61,7 @@ class IndexRanges:
 
             elements = StageCalls(reader=read_of).dataset(settings.stages)
         else:
-            order = order_of(self.resolved, settings).order
+            order = order_of(self.resolved, settings).of_reader
             read = self._read(self.dataset, self.resolved.ranges, settings)
             elements = behind_reader(read, settings, order)
         return Reading(elements=elements, codes_of=_codes)
@@ -101,7 +100,7 @@ class IndexRanges:
         ordered = self.dataset.ordered
         return Reading(elements=_interleaved(rows, plan.settings, ordered=ordered), codes_of=_codes)
 
-    def epoch(self, order: Order, epoch: int) -> Reading:
+    def epoch(self, order: ReaderOrder, epoch: int) -> Reading:
         """Return what a reader reads in an epoch, by itself, with the seeds of that epoch."""
         settings = order.settings
         rows = tensorflow().data.Dataset.from_tensor_slices(self._columns(order.reads))

@@ -19,9 +19,9 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import OTHER_FORMATS
 from shardctl.files.stores.remote_path import RemotePath, path_of
-from shardctl.planning.stages.sources import ResolvedSources
+from shardctl.planning.sources import ResolvedSources
 from shardctl.planning.verify import FoundNames
-from shardctl.readers.verifying.files_here import first_file_here
+from shardctl.readers.verifying.file_checks import first_file_here
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.pipeline import pipeline

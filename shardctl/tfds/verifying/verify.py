@@ -33,8 +33,13 @@ from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
 from shardctl.tfds.verifying.real_files import RealFiles
-from shardctl.tfds.verifying.staged_pass import StagedPass, check_names, shape_of
-from shardctl.tfds.verifying.window_pass import WindowPass, num_inputs_read
+from shardctl.tfds.verifying.staged_pass import (
+    StagedPass,
+    WindowPass,
+    check_names,
+    num_inputs_read,
+    shape_of,
+)
 
 # TensorFlow's shuffle takes about a second for a million numbers on the way to a window.
 _REACH = 4_000_000
@@ -222,7 +227,7 @@ class _Check(ReadCheck):
 
     def _from_plan(self, window: Window) -> bool:
         """Compare a stretch of an epoch with what is read by a plan that begins there."""
-        order = self.order
+        order = self.planned.of_reader
         plan = resume_order(self.planned, consumed=window.start, mode="exact-order")
         take = taken(self.take, self.read, order.num_examples)
         if self.take != "all" and num_inputs_read(plan, window) > self._most(window.read, take):

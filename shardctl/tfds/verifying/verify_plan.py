@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
@@ -23,8 +23,15 @@ from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.promises import BrokenPromise, without_dropping
-from shardctl.planning.resume.proof import inputs_of_plan
+from shardctl.planning.resume.promises import (
+    BrokenPromise,
+    broken_promises,
+    left_out,
+    planned_anew,
+    with_reads_of,
+    without_dropping,
+)
+from shardctl.planning.resume.proof import inputs_of_plan, prove
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     StreamMismatch,
@@ -36,14 +43,13 @@ from shardctl.planning.verify import (
     first_mismatch_in_any_order,
     taken,
 )
+from shardctl.tfds.stage_calls import examples_of_host
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.plan_passes import BatchedPass
-from shardctl.tfds.verifying.plan_promises import looked_at
-from shardctl.tfds.verifying.plan_ranges import pass_over_ranges
-from shardctl.tfds.verifying.reading import Pass
+from shardctl.tfds.verifying.reading import Pass, Reading
 from shardctl.tfds.verifying.real_files import RealFiles
+from shardctl.tfds.verifying.staged_pass import BatchedPass, PassesInTurn, WindowPass
 
 
 @checked
@@ -294,7 +300,7 @@ class _PlanCheck(ReadCheck):
     def _resolved(self) -> Resolved:
         return resolved_spec(self.dataset, self.plan.spec)
 
-    def _order(self, host: int | None) -> Order:
+    def _order(self, host: int | None) -> ReaderOrder:
         """Return the order of one reader, its last batch whole."""
         if host not in self._orders:
             settings = without_dropping(self.plan.settings)
@@ -302,13 +308,120 @@ class _PlanCheck(ReadCheck):
                 settings = with_any_buffer_seed(settings)
             if host is not None:
                 settings = replace(settings, host=Host(index=host, count=len(self.plan.hosts)))
-            self._orders[host] = order_of(self._resolved, settings).order
+            self._orders[host] = order_of(self._resolved, settings).of_reader
         return self._orders[host]
 
     @cached_property
-    def _orders(self) -> dict[int | None, Order]:
+    def _orders(self) -> dict[int | None, ReaderOrder]:
         return {}
 
     @cached_property
     def _codes(self) -> ExampleCodes:
         return codes_of(self._resolved)
+
+
+# What a plan says besides what it reads, looked at before TensorFlow reads it.
+
+MAX_COUNTED = 1 << 26  # examples of a plan without an order that are counted one by one
+
+
+@dataclass(frozen=True, kw_only=True)
+class LookedAt:
+    """What a plan says that is not so, and the plan with all of that right but what it reads.
+
+    notes: what was not looked at, and why.
+    """
+
+    broken: tuple[BrokenPromise, ...]
+    reads: ResumePlan
+    notes: tuple[str, ...] = ()
+
+
+def looked_at(dataset: Dataset, plan: ResumePlan) -> LookedAt:
+    """Compare what a plan says with what it should say.
+
+    Without an order TensorFlow has nothing to be compared with but the instructions, so these are
+    counted: whether every example that is left is there once, for all hosts together. The log of a
+    plan of the unseen is not here: it is taken to hold what the instructions leave out.
+
+    Raises:
+        UsageError: no pipeline of these settings stops there.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+    """
+    if not (plan.hosts or plan.from_seen):
+        anew = planned_anew(dataset, plan)
+        return LookedAt(broken=broken_promises(plan, anew), reads=with_reads_of(plan, anew))
+    num_examples = resolved_spec(dataset, plan.spec).num_examples
+    if num_examples > MAX_COUNTED:
+        note = (
+            f"whether the plan reads every example that is left once is not looked at: "
+            f"{num_examples:,} examples are more than {MAX_COUNTED:,}"
+        )
+        return LookedAt(broken=(), reads=plan, notes=(note,))
+    seen = left_out(dataset, plan) if plan.from_seen else None
+    proof = prove(dataset, plan, seen=seen)
+    broken = proof.broken
+    allowed = (0, 0) if proof.allowed is None else proof.allowed
+    if proof.lost > allowed[0] or proof.repeated > allowed[1]:
+        promised = f"each of {proof.compared:,} examples once"
+        if proof.allowed is not None:
+            promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
+        each = BrokenPromise(
+            name="file_instructions",
+            promised=promised,
+            found=f"{proof.lost:,} lost and {proof.repeated:,} repeated",
+        )
+        broken = (*broken, each)
+    anew = planned_anew(dataset, plan, seen=seen)
+    return LookedAt(broken=broken, reads=with_reads_of(plan, anew))
+
+
+# A plan read over index ranges: the epoch it begins in by its instructions, then whole epochs.
+
+
+def pass_over_ranges(
+    plan: ResumePlan,
+    ranges: IndexRanges,
+    order: Callable[[], ReaderOrder],
+    *,
+    num_first: int,
+    window: Window,
+    batch: int,
+    progress: Progress,
+) -> PassesInTurn:
+    """Return what one reader of a plan reads, whose own instructions the plan has.
+
+    `num_first` examples are in the epoch that the plan begins in. `order` gives that of the reader;
+    it is not asked where no epoch follows and no order is kept.
+    """
+    size = window.stop - window.start
+    sizes = [min(size, num_first)]
+    passes: list[Pass] = []
+    if not plan.exact:
+        reading = _each_once(plan, ranges)
+        passes.append(Pass(reading, size=batch, stop=sizes[0], progress=progress))
+    else:
+        first = replace(window, stop=window.start + sizes[0])
+        reading = ranges.planned(plan)
+        passes.append(
+            WindowPass(reading, order(), plan, size=batch, window=first, progress=progress)
+        )
+    epoch = plan.epoch
+    while sum(sizes) < size:
+        epoch += 1
+        sizes.append(min(size - sum(sizes), order().epoch_size))
+        reading = ranges.epoch(order(), epoch)
+        passes.append(Pass(reading, size=batch, stop=sizes[-1], progress=progress))
+    return PassesInTurn(passes, sizes)
+
+
+def _each_once(plan: ResumePlan, ranges: IndexRanges) -> Reading:
+    reads, num_held = plan.instructions, plan.num_pending_instructions
+    reads_all = plan.settings.host_mode.reads_all
+    if plan.hosts or plan.from_seen or plan.settings.host is None or not reads_all:
+        return ranges.planned(plan, reads)
+    # What the buffer held is the host's own; the rest its hosts share by `ds.shard`.
+    held = ranges.planned(plan, reads.select(slice(0, num_held)))
+    rest = ranges.planned(plan, reads.select(slice(num_held, None)))
+    shared = examples_of_host(rest.elements, plan.settings)
+    return Reading(elements=held.elements.concatenate(shared), codes_of=rest.codes_of)

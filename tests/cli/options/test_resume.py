@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.cli.options.resume import ResumeOptions
+from shardctl.cli.commands.resume import ResumeOptions
 from shardctl.errors import UsageError
 
 

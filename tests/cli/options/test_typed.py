@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from shardctl.cli.app import application
-from shardctl.cli.options.typed import typed_again
+from shardctl.cli.options.names import typed_again
 
 
 def again(line: str, *arguments: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.arguments.byte_counts import byte_count
+from shardctl.core.arguments.values import byte_count
 from shardctl.errors import UsageError
 
 

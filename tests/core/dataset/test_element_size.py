@@ -9,9 +9,8 @@ from fractions import Fraction
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Dataset, ExampleSize, Split
 from shardctl.core.dataset.element_size import TENSOR_OVERHEAD, ElementSize, element_size
-from shardctl.core.dataset.example_size import ExampleSize
 
 _KNOWN = ExampleSize(num_bytes=792, num_tensors=2)
 _PARTLY = ExampleSize(num_bytes=8, num_tensors=3, unknown=("image", "name"))

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import strategies as st
 
-import shardctl.core.dataset.even_lengths as module
-from shardctl.core.dataset.even_lengths import even_lengths
+import shardctl.core.dataset.dataset as module
+from shardctl.core.dataset.dataset import even_lengths
 from tests.cases import check_cases
 
 

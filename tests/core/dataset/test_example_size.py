@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.example_size import ExampleSize
+from shardctl.core.dataset.dataset import Dataset, ExampleSize, Split
 
 _SPLITS = (Split(name="train", shard_lengths=(3,)),)
 _SIZE = ExampleSize(num_bytes=72, num_tensors=2)

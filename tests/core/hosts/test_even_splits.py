@@ -8,7 +8,7 @@ import random
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.hosts.even_splits import even_range, even_split
+from shardctl.core.hosts.host import even_range, even_split
 from shardctl.core.instructions.file_instruction import file_instructions
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit

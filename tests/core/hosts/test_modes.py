@@ -15,7 +15,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.host_reads import HostReads, SharedReads
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.hosts.hosts import hosts
@@ -175,7 +175,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> ReadSettings:
 
 def test_a_mode_that_is_added_has_orders_and_plans(blocks: ReadSettings) -> None:
     # Host 1 of 3 has the third and the fourth file: ids 5, and 6 to 9.
-    order = Order(TOY, [SplitRange(split=TRAIN, start=0, stop=17)], blocks)
+    order = ReaderOrder(TOY, [SplitRange(split=TRAIN, start=0, stop=17)], blocks)
     assert order.read(0, order.num_examples).tolist() == [5, 6, 7, 8, 9]
     assert order.positions_of([9, 2])[1].tolist() == [4]
     plan = resume(TOY, "train", blocks, consumed=2)
@@ -201,7 +201,7 @@ def test_a_mode_that_is_added_is_evaluated_and_linted(blocks: ReadSettings) -> N
     assert "SC034" in [finding.rule.code for finding in found]  # 5 and 7 examples
 
 
-HOMES = ("core/hosts/modes.py", "rendering/python/host_code.py", "tfds/calls/host_calls.py")
+HOMES = ("core/hosts/modes.py", "rendering/python/source.py", "tfds/stage_calls.py")
 # Of other loaders the words stand for their own ways to share, which their rules alone know.
 OF_LOADERS = (
     "core/loaders/",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.hosts.split_files import SplitFiles
+from shardctl.core.hosts.host_reads import SplitFiles
 
 
 def test_files_without_examples_are_passed_over() -> None:

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.interleave.continuation import InterleaveState, continuation
-from shardctl.core.interleave.interleave import Interleave
+from shardctl.core.interleave.interleave import Interleave, InterleaveState, continuation
 from tests.cases import FUZZ, check_cases, counted, in_this_run, random_of_a_fuzz_run
 from tests.core.interleave.interleave_cases import (
     Case,

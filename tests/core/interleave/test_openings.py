@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.interleave.openings import opening_keys
+from shardctl.core.interleave.schedule import opening_keys
 
 _CASES = 60
 # How lengths are drawn: alike, of two kinds, spread, most of them empty, few of them long.

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.interleave import read as interleave_read
-from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.interleave.read import read
+from shardctl.core.interleave import interleave as interleave_read
+from shardctl.core.interleave.interleave import Interleave, read
 from shardctl.core.interleave.schedule import build_schedule
 from tests.cases import check_cases, in_this_run
 from tests.core.interleave.interleave_cases import Case, cases, ids_by_hand, interleave

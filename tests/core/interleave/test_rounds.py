@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.core.interleave.rounds import Rounds
+from shardctl.core.interleave.schedule import Rounds
 
 stops_of_slots = st.lists(st.integers(1, 12), min_size=1, max_size=20)
 

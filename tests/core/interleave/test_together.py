@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.interleave.together import opened_together, positions_together
+from shardctl.core.order.epoch_reading import opened_together, positions_together
 
 NUM_CASES = 150
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from shardctl.core.iteration import readings
+from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING
 from shardctl.core.iteration.nodes.source import NOTHING

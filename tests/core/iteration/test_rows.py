@@ -9,8 +9,8 @@ from shardctl.core.iteration import iteration as module
 from shardctl.core.iteration.iteration import Iteration
 from shardctl.core.iteration.nodes.batch import Batch
 from shardctl.core.iteration.nodes.repeat import Repeat
+from shardctl.core.iteration.nodes.shuffle import FILLER, Rows
 from shardctl.core.iteration.nodes.source import Source
-from shardctl.core.iteration.rows import FILLER, Rows
 
 ROWS = [[0, 1], [2, 3], [4, FILLER]] * 2
 

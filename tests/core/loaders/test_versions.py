@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.loaders.hugging_face.eras import ERAS, era_of
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.loaders.versions import (
+from shardctl.core.loaders.loader import (
+    LOADERS,
     proven_as,
     public_version,
     release_of,

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.mixture.choices import SampledChoices
+from shardctl.core.mixture.turns import SampledChoices
 from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run

@@ -12,6 +12,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from tests.core.shuffle.shuffle_oracles import EDGE_SEEDS
 from tests.strategies import shard_lengths
@@ -33,7 +34,7 @@ class Case:
         split = Split(name="train", shard_lengths=self.lengths)
         ranges = [SplitRange(split=split, start=start, stop=stop) for start, stop in self.slices]
         dataset = Dataset(name="d", splits=(split,))
-        return Order(dataset, ranges, changed(self.settings, pass_index=pass_index))
+        return ReaderOrder(dataset, ranges, changed(self.settings, pass_index=pass_index))
 
 
 def changed(settings: ReadSettings, **values: Any) -> ReadSettings:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.order import code_pages
-from shardctl.core.order.code_pages import CodePages
+from shardctl.core.order import reader_node as code_pages
 from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.reader_node import CodePages
 
 
 def _reading(num_shards: int, length: int) -> EpochReading:

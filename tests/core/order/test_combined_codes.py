@@ -11,7 +11,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.combined_codes import CombinedCodes
+from shardctl.core.order.example_codes import CombinedCodes
 from shardctl.errors import UsageError
 
 

@@ -14,6 +14,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order import order as order_module
 from shardctl.core.order.order import CHUNK_SIZE, Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
@@ -28,12 +29,12 @@ def whole(order: Order) -> list[int]:
     return codes
 
 
-def of_shards(*lengths: int, **settings: object) -> Order:
+def of_shards(*lengths: int, **settings: object) -> ReaderOrder:
     """Return the order of a split of shards of these lengths."""
     split = Split(name="train", shard_lengths=lengths)
     ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
     dataset = Dataset(name="d", splits=(split,))
-    return Order(dataset, ranges, ReadSettings(**settings))  # type: ignore[arg-type]
+    return ReaderOrder(dataset, ranges, ReadSettings(**settings))  # type: ignore[arg-type]
 
 
 def agrees_with_tensorflow(case: Case) -> None:
@@ -310,7 +311,7 @@ def test_orders_that_open_files_alike_share_how_and_none_can_change_it() -> None
     whole = [SplitRange(split=train, start=0, stop=120)]
     data = Dataset(name="d", splits=(train,))
     one, other, third = (
-        Order(data, whole, ReadSettings(shuffle_seed=seed, cycle=cycle, epochs=2))
+        ReaderOrder(data, whole, ReadSettings(shuffle_seed=seed, cycle=cycle, epochs=2))
         for seed, cycle in ((1, 4), (1, 7), (2, 4))
     )
     rows = [order.reading(0).opened for order in (one, other, third)]

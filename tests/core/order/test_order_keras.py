@@ -10,6 +10,7 @@ import pytest
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -29,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def order_of(folder: Path, settings: ReadSettings, pass_index: int = 0) -> Order:
     dataset = read_tfds_folder(folder)
     ranges = resolve_subsplit("train", dataset).ranges
-    return Order(dataset, ranges, changed(settings, pass_index=pass_index, loop="keras-fit"))
+    return ReaderOrder(dataset, ranges, changed(settings, pass_index=pass_index, loop="keras-fit"))
 
 
 def fitted(dataset: Any) -> list[list[int]]:

@@ -13,9 +13,8 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import UNKNOWN
-from shardctl.core.order.order import Order
-from shardctl.core.order.reader_node import ReaderNode
-from shardctl.core.order.tickets import Tickets
+from shardctl.core.order.reader_node import ReaderNode, Tickets
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.seeds import iterator_seeds
 from shardctl.errors import UnpredictableOrderError
@@ -29,7 +28,7 @@ DATASET = Dataset(name="d", splits=(SPLIT,))
 
 def _node(**settings: Any) -> ReaderNode:
     ranges = [SplitRange(split=SPLIT, start=0, stop=31)]
-    order = Order(DATASET, ranges, ReadSettings(**settings))
+    order = ReaderOrder(DATASET, ranges, ReadSettings(**settings))
     size = None if order.settings.repeat_files else order.epoch_size
     tickets = Tickets.of(size=size, reader=0, num_readers=1)
     return ReaderNode(order, tickets, ScriptSeeds(order.settings.global_seed))

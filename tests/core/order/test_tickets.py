@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.order.tickets import Tickets
+from shardctl.core.order.reader_node import Tickets
 from shardctl.errors import UsageError
 from tests.cases import check_cases
 

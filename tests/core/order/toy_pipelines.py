@@ -13,6 +13,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.readers.several_folders import merge_datasets
@@ -106,7 +107,7 @@ def predicted(toy: Toy, case: Case, settings: ReadSettings) -> Order | None:
     """Return the order, None where there is none and TFDS refuses to read."""
     ranges = resolve_subsplit(case.spec, toy.dataset).ranges
     try:
-        order = Order(toy.dataset, ranges, settings)
+        order = ReaderOrder(toy.dataset, ranges, settings)
     except UsageError:  # by InputContext, each host needs a file
         assert settings.host_by == "files"
         return None

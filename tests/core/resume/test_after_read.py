@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.resume.after_read import (
+from shardctl.core.resume.resume_plan import (
     CALLS,
     AfterRead,
     BatchCall,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.resume.consumed_source import ConsumedSource
+from shardctl.core.resume.resume_plan import ConsumedSource
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.core.resume.stretch import Stretch
+from shardctl.core.resume.resume_plan import Stretch
 
 
 def test_it_has_as_many_hosts_as_counts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.settings.arguments import no_such_setting, settings_from_document
+from shardctl.core.settings.names import no_such_setting, settings_from_document
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 

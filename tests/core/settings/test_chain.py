@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.settings.chain import Chain, chain_of
+from shardctl.core.settings.short_form import Chain, chain_of
 from shardctl.core.stages.stages import Batch, Repeat, Shard, Shuffle
 from shardctl.core.stages.text import parse_stages
 

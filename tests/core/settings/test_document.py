@@ -13,8 +13,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.order import Order
-from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.document import settings_in_force, settings_of_document
+from shardctl.core.settings.names import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
 from shardctl.errors import UsageError
@@ -27,7 +28,7 @@ def order_of(settings: ReadSettings, *, ordered: bool = False) -> Order:
     files = ShardFiles(pattern="d-\0", num_shards=len(LENGTHS))
     split = Split(name="train", shard_lengths=LENGTHS, files=(files,))
     dataset = Dataset(name="d", splits=(split,), ordered=ordered)
-    return Order(dataset, [SplitRange(split=split, start=1, stop=30)], settings)
+    return ReaderOrder(dataset, [SplitRange(split=split, start=1, stop=30)], settings)
 
 
 @pytest.mark.long

@@ -8,8 +8,7 @@ import pytest
 
 import shardctl
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.settings.of_tfds import refuse_loader
-from shardctl.core.settings.read_settings import ReadSettings, as_settings
+from shardctl.core.settings.read_settings import ReadSettings, as_settings, refuse_loader
 from shardctl.errors import UsageError
 
 GIVEN = {"loader": "torch", "batch": 2}
@@ -21,10 +20,6 @@ ASKED: dict[str, Callable[[], object]] = {
     "resume_unseen": lambda: shardctl.resume_unseen("mnist", "train", GIVEN, seen=[1]),
     "target": lambda: shardctl.quality("mnist", "test", GIVEN, target=0.5),
     "memory": lambda: shardctl.quality("mnist", "test", GIVEN, memory="1MiB"),
-    "reading": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.reading(0),
-    "replay": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.replay(0),
-    "blocks_at": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.blocks_at([0]),
-    "seeds": lambda: shardctl.plan_order("mnist", "test", GIVEN).order.seeds,
 }
 
 

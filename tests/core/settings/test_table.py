@@ -15,16 +15,16 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.core.hosts.host import Host
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings import read_settings
-from shardctl.core.settings.arguments import settings_from_document
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.kinds import BufferSize, SettingKind, Switch, WholeNumber
+from shardctl.core.settings.names import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS, Setting
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import setting_causes
 from shardctl.rendering.text.command_line import option_name
-from shardctl.rendering.text.orders.order_records import settings_words
+from shardctl.rendering.text.step_rows import settings_words
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 

@@ -8,9 +8,13 @@ import random
 import numpy as np
 import pytest
 
-from shardctl.core.shuffle import following
-from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
-from shardctl.core.shuffle.following import inputs_of_places, outputs_of_inputs
+from shardctl.core.shuffle import buffer as following
+from shardctl.core.shuffle.buffer import (
+    ShuffleReplay,
+    inputs_of_places,
+    outputs_of_inputs,
+    shuffle_permutation,
+)
 from shardctl.core.shuffle.philox import philox_samples
 from shardctl.core.shuffle.seeds import KernelSeeds, shuffle_kernel_seeds
 from tests.cases import FUZZ, add_cases, seed_of_test

@@ -7,10 +7,10 @@ import pytest
 
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading
-from shardctl.core.shuffle import shuffled_codes as module
+from shardctl.core.shuffle import permutations as module
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
+from shardctl.core.shuffle.permutations import shuffled_codes
 from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.shuffle.shuffled_codes import shuffled_codes
 
 SEEDS = KernelSeeds(seed=3, seed2=4)
 

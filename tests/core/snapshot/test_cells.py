@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.snapshot.cells import SplitIds, cell_digests
+from shardctl.core.snapshot.order_tree import SplitIds, cell_digests
 from tests.cases import check_cases
 
 CELL = 4096

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.snapshot.cells import cell_digests
 from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree
-from shardctl.core.snapshot.order_tree import cells_of, tree_of
-from shardctl.core.snapshot.run_cells import digests_of_codes
+from shardctl.core.snapshot.order_tree import cell_digests, cells_of, digests_of_codes, tree_of
 from shardctl.planning.order import PlannedOrder, plan_order
 from tests.cases import FUZZ, add_cases, seed_of_test
 

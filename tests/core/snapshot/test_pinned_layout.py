@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.snapshot import pinned_layout as pinned
-from shardctl.core.snapshot.pinned_layout import ShardHashes, pinned_layout, run_lengths
+from shardctl.core.snapshot import snapshot as pinned
+from shardctl.core.snapshot.snapshot import ShardHashes, pinned_layout, run_lengths
 from tests.cases import check_cases
 from tests.strategies import shard_lengths
 

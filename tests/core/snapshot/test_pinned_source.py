@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardctl.core.dataset.combined import combined
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.snapshot.pinned_source import PinnedSource, datasets_of
+from shardctl.core.snapshot.snapshot import PinnedSource, datasets_of
 
 
 def toy(name: str, *lengths: int, ordered: bool = False) -> Dataset:

@@ -10,8 +10,12 @@ import numpy as np
 import pytest
 
 from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
-from shardctl.core.snapshot.cells import SplitIds, digests_of_ids
-from shardctl.core.snapshot.run_cells import digests_of_codes, digests_of_runs
+from shardctl.core.snapshot.order_tree import (
+    SplitIds,
+    digests_of_codes,
+    digests_of_ids,
+    digests_of_runs,
+)
 from tests.cases import FUZZ, add_cases, seed_of_test
 
 CELL = 4096

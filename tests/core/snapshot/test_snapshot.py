@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot import pinned_layout
+from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.snapshot import Snapshot, checksum, shortened
 from shardctl.errors import UsageError
 from shardctl.planning.snapshot import snapshot

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from shardctl.core.stages.readers import parts_of, readers_of, sources_of
-from shardctl.core.stages.stages import Pipeline, Read, Repeat, Shared, Zip
+from shardctl.core.stages.stages import (
+    Pipeline,
+    Read,
+    Repeat,
+    Shared,
+    Zip,
+    parts_of,
+    readers_of,
+    sources_of,
+)
 from shardctl.core.stages.text import parse_stages
 
 

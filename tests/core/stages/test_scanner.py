@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.stages.scanner import Scanner
+from shardctl.core.stages.text import Scanner
 from shardctl.errors import UsageError
 
 

@@ -21,7 +21,7 @@ from shardctl.core.stages.stages import (
     Unbatch,
     WithOptions,
 )
-from shardctl.core.stages.tf_calls import OPTIONS, OfTensorflow, call_of
+from shardctl.rendering.python.stages import OPTIONS, OfTensorflow, call_of
 
 STAGES: list[Stage] = [
     Shuffle(buffer=-2, seed=3, reshuffle=False),

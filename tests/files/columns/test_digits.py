@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from shardctl.core.columns import Numbers
-from shardctl.files.columns.digits import digits_of
+from shardctl.files.rows_as_bytes import digits_of
 from tests.cases import check_cases
 from tests.columns import some_numbers
 

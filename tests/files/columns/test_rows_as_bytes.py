@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.columns import Numbers
 from shardctl.core.text import utf8
-from shardctl.files.columns.rows_as_bytes import Choice, Padded, Part, rows_as_bytes
+from shardctl.files.rows_as_bytes import Choice, Padded, Part, rows_as_bytes
 from tests.cases import check_cases, few_or_many
 from tests.columns import some_column
 

@@ -12,9 +12,8 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.columns import HOLE, Cell, Numbers, Records, Texts
-from shardctl.files.columns.rows_as_bytes import rows_as_bytes
-from shardctl.files.columns.written_rows import parts_of
 from shardctl.files.documents import json_line, json_lines, to_csv, to_json, to_yaml
+from shardctl.files.rows_as_bytes import parts_of, rows_as_bytes
 from tests.cases import FUZZ, check_cases
 from tests.columns import records_of, rows_of, some_cells, some_texts
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.files.lists.counts_text import CountsText, without_blanks
+from shardctl.files.record_columns import CountsText, without_blanks
 
 
 @pytest.mark.parametrize("text", ["", ",", "1,", ",1", "1,,2", "01", "1 2", "-1", "1" * 19, "1\n"])

@@ -8,9 +8,9 @@ import random
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.files import json_text as json_lists
 from shardctl.files.json_text import parse_json
-from shardctl.files.lists import json_lists
-from shardctl.files.lists.counts_text import CountsText
+from shardctl.files.record_columns import CountsText
 
 KEYS = ("shardLengths", "shard_lengths")
 

@@ -8,10 +8,11 @@ from collections.abc import Callable
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.files import json_text as json_lists
+from shardctl.files import record_columns
+from shardctl.files import yaml_text as yaml_lists
 from shardctl.files.json_text import parse_json
-from shardctl.files.lists import json_lists, record_columns, yaml_lists
-from shardctl.files.lists.counts_text import CountsText
-from shardctl.files.lists.record_columns import RecordColumns
+from shardctl.files.record_columns import CountsText, RecordColumns
 from shardctl.files.yaml_text import parse_yaml
 from tests.cases import FUZZ, add_cases, seed_of_test
 from tests.files.lists.layout_texts import changed, json_layout, yaml_layout

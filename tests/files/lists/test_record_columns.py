@@ -12,12 +12,14 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.errors import DatasetError
+from shardctl.files import json_text as json_lists
+from shardctl.files import record_columns
+from shardctl.files import yaml_text as yaml_lists
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.files.json_text import parse_json
-from shardctl.files.lists import json_lists, record_columns, yaml_lists
-from shardctl.files.lists.record_columns import RecordColumns
 from shardctl.files.plan.reader import LONG_LISTS, parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.record_columns import RecordColumns
 from shardctl.files.yaml_text import parse_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume

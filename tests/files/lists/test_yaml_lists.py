@@ -9,10 +9,9 @@ import pytest
 import yaml
 
 from shardctl.errors import DatasetError
+from shardctl.files import yaml_text as yaml_lists
 from shardctl.files.documents import to_yaml
-from shardctl.files.lists import yaml_lists
-from shardctl.files.lists.yaml_lists import cut_lists
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.yaml_text import cut_lists, parse_yaml
 from tests.cases import counted
 
 WORDS = (

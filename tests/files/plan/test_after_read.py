@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.core.resume.after_read import (
+from shardctl.core.resume.resume_plan import (
     AfterRead,
     BatchCall,
     ConcatenateCall,
@@ -16,7 +16,7 @@ from shardctl.core.resume.after_read import (
     TakeCall,
 )
 from shardctl.errors import DatasetError
-from shardctl.files.plan.after_read import call_record, read_call
+from shardctl.files.plan.document import call_record, read_call
 
 OWN = " of all but the first 4 instructions, which are this host's alone"
 CALLS: list[tuple[AfterRead, dict[str, Any], str]] = [

@@ -9,8 +9,8 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.json_text import parse_json
-from shardctl.files.lists.record_columns import RecordColumns
-from shardctl.files.plan.instructions import read_instructions
+from shardctl.files.plan.reader import read_instructions
+from shardctl.files.record_columns import RecordColumns
 
 SPLITS = {"train": 0, "test": 1}
 RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_shard": 3}
@@ -71,7 +71,7 @@ def test_a_broken_list_is_refused_with_its_first_wrong_entry(value: Any, said: s
 
 def in_columns(records: list[dict[str, Any]], patch: pytest.MonkeyPatch) -> object:
     """Return a list as a long one comes out of a file."""
-    patch.setattr("shardctl.files.lists.json_lists._LONG", 1)
+    patch.setattr("shardctl.files.json_text._LONG", 1)
     items = ",\n    ".join(map(json.dumps, records))
     text = f'{{"file_instructions": [\n    {items}\n  ]}}'
     document: Any = parse_json(text.encode(), source="x", packed=("file_instructions",))

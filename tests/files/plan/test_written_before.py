@@ -14,15 +14,16 @@ import yaml
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
-from shardctl.core.resume.after_read import (
+from shardctl.core.resume.resume_plan import (
     AfterRead,
     BatchCall,
     ConcatenateCall,
+    PlanListing,
+    ResumePlan,
     ShardCall,
     ShuffleCall,
     TakeCall,
 )
-from shardctl.core.resume.resume_plan import PlanListing, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable

@@ -13,7 +13,7 @@ import yaml
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot import pinned_layout
+from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.snapshot import Snapshot, checksum
 from shardctl.errors import ShardctlError
 from shardctl.files.comparable_file import read_comparable

@@ -32,7 +32,7 @@ def text_of_a_billion(lengths: tuple[int, ...], **settings: object) -> str:
     train = Split(name="train", shard_lengths=lengths, files=(files,))
     tiny = Split(name="train", shard_lengths=(1,))
     taken = snapshot(Dataset(name="giga", splits=(tiny,)), "train").snapshot
-    from shardctl.core.snapshot.pinned_layout import pinned_layout
+    from shardctl.core.snapshot.snapshot import pinned_layout
 
     total = train.num_examples
     leaves = tuple(bytes([i % 256]) * 16 for i in range(-(-total // leaf_size(total))))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.stores import LocalStore
 
 
 def test_a_file_is_listed_opened_and_read(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import inspect
 
 import pytest
 
-from shardctl.files.stores.local import LocalSource, LocalStore
 from shardctl.files.stores.places.gcs import GcsStore
 from shardctl.files.stores.places.hub import HubStore
 from shardctl.files.stores.places.other import OtherStore
@@ -14,6 +13,7 @@ from shardctl.files.stores.places.s3 import S3Store
 from shardctl.files.stores.places.web_server import WebServerStore
 from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.store import ByteSource, Store, StoredFile
+from shardctl.files.stores.stores import LocalSource, LocalStore
 from shardctl.files.stores.transfer.ranges import RemoteSource
 
 

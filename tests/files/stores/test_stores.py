@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.places.gcs import GcsStore
 from shardctl.files.stores.places.hub import HubStore
 from shardctl.files.stores.places.other import OtherStore
@@ -16,7 +15,7 @@ from shardctl.files.stores.places.s3 import S3Store
 from shardctl.files.stores.places.web_server import WebServerStore
 from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.remote_path import RemotePath
-from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.files.stores.stores import LocalStore, is_remote, store_of
 
 
 def test_a_scheme_makes_a_path_remote() -> None:

@@ -6,7 +6,7 @@ import random
 from itertools import combinations
 
 from shardctl.core.stages.stages import Batch, Cache, Shuffle, Stage
-from shardctl.planning.diff.alignment import aligned, cost_of, gap_of, with_moved
+from shardctl.planning.diff.stages import aligned, cost_of, gap_of, with_moved
 
 
 def unlike(one: str, other: str) -> float:

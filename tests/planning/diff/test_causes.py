@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.snapshot import pinned_layout
+from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.planning.diff.causes import Cause, causes
 from shardctl.planning.snapshot import snapshot

@@ -11,7 +11,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot import pinned_layout
+from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.planning.diff.diff import diff

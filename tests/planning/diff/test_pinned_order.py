@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot import pinned_layout
-from shardctl.core.snapshot.run_cells import digests_of_codes
+from shardctl.core.snapshot import snapshot as pinned_layout
+from shardctl.core.snapshot.order_tree import digests_of_codes
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import UsageError
 from shardctl.planning.diff.diff import diff
@@ -20,7 +20,7 @@ from shardctl.planning.diff.pinned_order import (
     settings_to_fall_back_on,
 )
 from shardctl.planning.snapshot import TakenSnapshot, snapshot, tree_in
-from shardctl.readers.loaders import installed as installed_versions
+from shardctl.readers import loader_versions as installed_versions
 from tests.cases import check_cases
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
 

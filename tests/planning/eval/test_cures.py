@@ -6,8 +6,7 @@ from itertools import product
 
 import pytest
 
-from shardctl.planning.eval.advice import problems
-from shardctl.planning.eval.cures import _near, cures
+from shardctl.planning.eval.advice import _near, cures, problems
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.eval.evaluation import REMAINDERS, Remainder
 from tests.cases import add_cases, check_cases

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import REMAINDERS
-from shardctl.planning.eval.groups import HostGroup, host_groups
+from shardctl.planning.eval.evaluation import REMAINDERS, HostGroup, host_groups
 from tests.cases import check_cases
 from tests.planning.eval.eval_cases import EvalCase, eval_cases, toy
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.planning.lint.id_sets import as_spec, id_sets, in_both, num_ids, without
+from shardctl.planning.lint.rules.subsplits import as_spec, id_sets, in_both, num_ids, without
 from tests.cases import check_cases
 
 ranges = st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30), st.integers(0, 30)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from shardctl.planning.pictures.buckets import buckets
+from shardctl.planning.shard_map import buckets
 from tests.cases import check_cases
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from shardctl.core.order.order import Order
 from shardctl.planning.order import plan_order
-from shardctl.planning.pictures.places import places
+from shardctl.rendering.terminal.quality import places
 from tests.cases import check_cases
 from tests.planning.pictures.picture_orders import dataset_of, epoch_of, orders, storage_of
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.order.order import Order
+from shardctl.planning import shard_map as module
 from shardctl.planning.order import plan_order
-from shardctl.planning.pictures import shard_map as module
-from shardctl.planning.pictures.shard_map import ShardMap, shard_map
 from shardctl.planning.quality.sample import sample_epoch
+from shardctl.planning.shard_map import ShardMap, shard_map
 from tests.cases import check_cases, in_this_run
 from tests.planning.pictures.picture_orders import dataset_of, epoch_of, orders, storage_of
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.errors import UsageError
+from shardctl.planning import shard_map as module
 from shardctl.planning.order import plan_order
-from shardctl.planning.pictures import strips as module
-from shardctl.planning.pictures.strips import Visit, strips
+from shardctl.planning.shard_map import Visit, strips
 from tests.cases import check_cases
 from tests.planning.pictures.picture_orders import dataset_of, examples, orders
 from tests.strategies import shard_lengths
@@ -27,7 +28,7 @@ def _one_by_one(order: Order, start: int, stop: int) -> list[Visit]:
         here = np.array([position])
         epoch = int(order.epoch_of(here)[0])
         slot = block = None
-        if order.has_blocks:
+        if isinstance(order, ReaderOrder) and order.has_blocks:
             (slot,), (offset,) = (array.tolist() for array in order.blocks_at(here))
             block = offset // order.settings.block
         mine = (split, shard, epoch, slot, block)

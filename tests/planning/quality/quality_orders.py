@@ -12,6 +12,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.quality import Quality, quality
@@ -29,7 +30,7 @@ def even_dataset(num_examples: int, num_shards: int) -> Dataset:
 def order_of(num_examples: int, num_shards: int, settings: ReadSettings) -> Order:
     dataset = even_dataset(num_examples, num_shards)
     train = dataset.splits[0]
-    return Order(dataset, [SplitRange(split=train, start=0, stop=num_examples)], settings)
+    return ReaderOrder(dataset, [SplitRange(split=train, start=0, stop=num_examples)], settings)
 
 
 def in_equal_shards(ranks: Int64s, num_shards: int) -> OrderSample:
@@ -91,4 +92,4 @@ def quality_alone(dataset: Dataset, settings: ReadSettings, spec: str = "train")
 
 
 def order_of_spec(dataset: Dataset, settings: ReadSettings, spec: str = "train") -> Order:
-    return Order(dataset, resolve_subsplit(spec, dataset).ranges, settings)
+    return ReaderOrder(dataset, resolve_subsplit(spec, dataset).ranges, settings)

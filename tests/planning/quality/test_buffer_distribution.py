@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.planning.quality.buffer_distribution import _drawn, drawn_stretches
+from shardctl.planning.quality.sample import _drawn, drawn_stretches
 
 _NUM_DRAWN = 20_000
 

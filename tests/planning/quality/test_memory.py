@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.example_size import ExampleSize
+from shardctl.core.dataset.dataset import Dataset, ExampleSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError

@@ -9,8 +9,7 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.quality.minimum import minimum_score, reaches, shortfall
-from shardctl.planning.quality.quality import quality
+from shardctl.planning.quality.quality import minimum_score, quality, reaches, shortfall
 from shardctl.planning.quality.score import Score
 from tests.planning.quality.quality_orders import even_dataset
 

@@ -7,7 +7,7 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.metrics import near_metrics
-from shardctl.planning.quality.parts import by_position
+from shardctl.planning.quality.quality import by_position
 from shardctl.planning.quality.sample import sample_epoch, sample_of
 from shardctl.planning.quality.score import score_of
 from tests.planning.quality.quality_orders import (

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.planning.quality.uniform_orders import (
+from shardctl.planning.quality.metrics import (
     PairKernel,
     UniformMoments,
     displacement_moments,

@@ -14,16 +14,17 @@ from shardctl.planning.order import plan_order
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.quality import quality
 from shardctl.planning.quality.sample import OrderSample
-from shardctl.planning.quality.score import Score, score_of
-from shardctl.planning.quality.verdict import (
+from shardctl.planning.quality.score import (
     FAIR,
     GOOD,
     MIXED,
     SPREADS,
+    Score,
     Verdict,
     even_from_afar,
     lowest_uniform,
     meaning,
+    score_of,
     verdict_of,
 )
 from shardctl.readers.catalog import catalog_dataset

@@ -7,7 +7,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.planning.diff.diff import Diff, diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.locate import locate
-from shardctl.planning.report.parting import block_runs, neighbours
+from shardctl.planning.report.compare import block_runs, neighbours
 from shardctl.planning.snapshot import snapshot
 from tests.planning.diff.diff_cases import dataset_of, through_a_file
 

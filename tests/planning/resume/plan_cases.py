@@ -12,13 +12,13 @@ import numpy as np
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.after_read import TakeCall
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,
     MODES,
     ReaderState,
     ResumePlan,
     ShuffleState,
+    TakeCall,
 )
 from shardctl.core.resume.unseeded_buffer import behind_buffer
 from shardctl.core.settings.read_settings import ReadSettings

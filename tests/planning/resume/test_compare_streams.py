@@ -15,8 +15,8 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.runs import Runs
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
-from shardctl.planning.resume import compare_streams as module
-from shardctl.planning.resume.compare_streams import (
+from shardctl.planning.resume import proof as module
+from shardctl.planning.resume.proof import (
     Counts,
     num_differing,
     num_differing_in_runs,

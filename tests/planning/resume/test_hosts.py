@@ -13,8 +13,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.resume.stretch import MAX_HOSTS
+from shardctl.core.resume.resume_plan import MAX_HOSTS, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError

@@ -20,8 +20,8 @@ import pytest
 from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.after_read import CALLS
 from shardctl.core.resume.resume_plan import (
+    CALLS,
     FurtherEpoch,
     HostShare,
     ReaderState,
@@ -34,8 +34,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import ShardctlError
 from shardctl.files.head import read_split_sizes
 from shardctl.files.plan.document import DIGEST, digest_of
-from shardctl.files.plan.instructions import read_instructions
-from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan.reader import parse_plan, read_instructions
 from shardctl.files.plan.writer import plan_json
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied

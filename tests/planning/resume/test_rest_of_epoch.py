@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave import endless
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import ReaderState
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.rest_of_epoch import (
@@ -32,9 +32,9 @@ from tests.oracles import interleave_by_hand
 from tests.planning.resume.resume_cases import dataset
 
 
-def order_of(lengths: tuple[int, ...] = (3, 5, 3), **settings: Any) -> Order:
+def order_of(lengths: tuple[int, ...] = (3, 5, 3), **settings: Any) -> ReaderOrder:
     toy = dataset(train=lengths)
-    return Order(toy, resolve_subsplit("train", toy).ranges, ReadSettings(**settings))
+    return ReaderOrder(toy, resolve_subsplit("train", toy).ranges, ReadSettings(**settings))
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
-from shardctl.core.resume.after_read import ShardCall
-from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.resume.resume_plan import ResumePlan, ShardCall
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.plan.reader import parse_plan

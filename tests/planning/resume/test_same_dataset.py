@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize, differences
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.planning.resume.same_dataset import check_same_dataset, what_changed
+from shardctl.planning.resume.apply_plan import check_same_dataset, what_changed
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.rendering.text.command_line import as_options
 

@@ -14,7 +14,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order, resolved_spec
-from shardctl.planning.pinned.pinned_sources import resolved_reading
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.seen import codes_of, resume_unseen
 from tests.cases import check_cases

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostBy
-from shardctl.core.resume.stretch import Stretch
+from shardctl.core.resume.resume_plan import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import order_of, resolved_spec

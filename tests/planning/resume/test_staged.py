@@ -11,9 +11,8 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order.order import Order
-from shardctl.core.resume.after_read import BatchCall, TakeCall
-from shardctl.core.resume.resume_plan import WITHOUT_END, ResumePlan
+from shardctl.core.order.reader_order import ReaderOrder
+from shardctl.core.resume.resume_plan import WITHOUT_END, BatchCall, ResumePlan, TakeCall
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.stages import (
     Batch,
@@ -261,7 +260,7 @@ def check_cut(rng: random.Random) -> int:
     if rng.random() < 0.6:
         reader |= {"shuffle_seed": rng.randint(0, 9), "reshuffle": rng.choice((None, True, False))}
     spec = rng.choice(("train", "test", "train[3:20]", "train[20%:70%]"))
-    read = Order(BIG, resolve_subsplit(spec, BIG).ranges, ReadSettings(**reader))
+    read = ReaderOrder(BIG, resolve_subsplit(spec, BIG).ranges, ReadSettings(**reader))
     stages = random_cuts(rng)
     pipeline = Pipeline(source=Read(spec=rng.choice((None, spec))), stages=stages)
     given = spec if pipeline.source == Read() else None

@@ -18,7 +18,7 @@ from tests.planning.resume.plan_cases import TOY
 
 def test_a_host_has_read_what_its_buffer_held_and_nothing_of_later_epochs() -> None:
     settings = ReadSettings(buffer=4, buffer_seed=1, epochs=3)
-    orders = [planned.order for planned in old_orders(TOY, "train", settings, 2)]
+    orders = [planned.of_reader for planned in old_orders(TOY, "train", settings, 2)]
     size = orders[0].epoch_size
     old, sure = stopped_hosts(
         orders, [size + 2, orders[1].num_examples], mode="exactly-once", risk=None

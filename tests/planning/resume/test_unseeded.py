@@ -12,7 +12,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.resume.after_read import ShuffleCall
+from shardctl.core.resume.resume_plan import ShuffleCall
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import plan_order

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.stages.readers import readers_of
+from shardctl.core.stages.stages import readers_of
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
-from shardctl.planning.stages.cost import progress_of
+from shardctl.planning.sources import progress_of
 
 
 def _progress(text: str, size: int = 1000, pass_index: int = 0) -> bool:

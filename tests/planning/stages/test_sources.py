@@ -8,7 +8,7 @@ import shardctl
 from shardctl.core.order.staged import StagedOrder
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import order_of, plan_order
-from shardctl.planning.stages.sources import single_reader
+from shardctl.planning.sources import single_reader
 
 MIXED = (
     "sample_from_datasets([train[:50%] | map | repeat, read(test, data='imagenet2012')], seed=1)"

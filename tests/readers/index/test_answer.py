@@ -10,8 +10,7 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.index.arrangement import NameProblem
+from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
 
 FILES = ShardFiles(data_dir="/d", num_shards=2, names=("a", "b"))
 WHOLE = Index(

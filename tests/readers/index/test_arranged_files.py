@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 
 from shardctl.files.stores.store import StoredFile
+from shardctl.readers.index.answer import ArrangedSplit, Arrangement
 from shardctl.readers.index.arranged_files import ArrangedFiles
-from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement
 from shardctl.readers.index.counting.counting import Counts
 from shardctl.readers.records.contents import Damage, FileContents
 

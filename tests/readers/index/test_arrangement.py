@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from shardctl.readers.index.arrangement import ArrangedSplit, Arrangement
+from shardctl.readers.index.answer import ArrangedSplit, Arrangement
 
 
 def test_an_arrangement_says_nothing_that_it_was_not_told() -> None:

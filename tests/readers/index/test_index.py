@@ -15,7 +15,7 @@ import pytest
 import shardctl
 from shardctl.errors import DatasetError, MissingDependencyError, UsageError
 from shardctl.files.documents import to_yaml
-from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.stores import LocalStore
 from shardctl.readers.index.answer import Index
 from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.document import index_document

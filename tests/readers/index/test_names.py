@@ -12,7 +12,7 @@ import pytest
 
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.readers.index.arrangement import Arrangement
+from shardctl.readers.index.answer import Arrangement
 from shardctl.readers.index.names import arrange
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.named_files import ROOT, listing_of, tfds_names

@@ -5,12 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from shardctl.readers.loaders.installed import installed_version
+from shardctl.readers.loader_versions import installed_version
 
 
 def test_a_version_is_read_without_importing_the_package() -> None:
     program = (
-        "import sys; from shardctl.readers.loaders.installed import installed_version as v;"
+        "import sys; from shardctl.readers.loader_versions import installed_version as v;"
         "assert v('numpy'); print('numpy' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

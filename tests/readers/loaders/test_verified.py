@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import shardctl.readers.loaders.verified as kept
-from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.loaders.versions import VerifiedVersion
+import shardctl.readers.loader_versions as kept
+from shardctl.core.loaders.loader import LOADERS, VerifiedVersion
 
 FOUND = VerifiedVersion(loader="torch", version="9.1.0", rule=1, num_settings=50, date="2026-11-22")
 

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.readers.loaders import installed
+from shardctl.readers import loader_versions as installed
 from shardctl.readers.records.arrow_library import pyarrow_module
 
 

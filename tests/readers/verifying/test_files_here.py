@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.readers.verifying.files_here import exists, file_path
+from shardctl.readers.verifying.file_checks import exists, file_path
 
 
 def test_a_file_lies_in_the_folder_of_its_part_if_there_is_one() -> None:

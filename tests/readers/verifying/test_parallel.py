@@ -14,7 +14,7 @@ from shardctl.errors import MissingDependencyError
 from shardctl.readers.index.counting import local_runner
 from shardctl.readers.records import read_file
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.verifying.parallel import FileToRead, read_record_files
+from shardctl.readers.verifying.file_checks import FileToRead, read_record_files
 from tests.record_files import framed, header
 
 

@@ -23,7 +23,7 @@ from shardctl.rendering.diff.diff import (
     diff_table,
     moved_line,
 )
-from shardctl.rendering.text.annotations import annotation
+from shardctl.rendering.text.looks import annotation
 from shardctl.rendering.text.setting_origins import SettingOrigins
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.diff.diff_cases import dataset_of

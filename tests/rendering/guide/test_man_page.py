@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.guide.guides import Guide, guide_questions, read_guide
-from shardctl.rendering.guide.man_page import man_page
+from shardctl.rendering.guide.roff import man_page
 from shardctl.rendering.help_page import Entry, HelpPage, Panel
 from tests.rendering.guide.groff import needs_groff, shown
 

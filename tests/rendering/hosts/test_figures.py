@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.rendering.hosts.figures import (
+from shardctl.rendering.hosts.loads import (
     figures,
     group_name,
     refused_numbers,

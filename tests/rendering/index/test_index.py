@@ -10,8 +10,7 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_yaml
-from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.index.arrangement import NameProblem
+from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
 from shardctl.rendering.index.index import (
     CSV_HEADER,
     index_document,

@@ -7,7 +7,7 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
-from shardctl.rendering.inspect.inspect import (
+from shardctl.rendering.inspect import (
     CSV_HEADER,
     inspect_document,
     inspect_rows,

@@ -12,7 +12,7 @@ from shardctl.core.settings.document import settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage
-from shardctl.rendering.inspect.project import layout_name, project_yaml, references
+from shardctl.rendering.inspect import layout_name, project_yaml, references
 
 TOY = Dataset(
     name="toy",

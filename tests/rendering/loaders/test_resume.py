@@ -8,8 +8,8 @@ import re
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_json
-from shardctl.planning.resume.loaders.resume_loader import resume_loader
-from shardctl.rendering.loaders.resume import resume_document, resume_rows, resume_table
+from shardctl.planning.resume.resume_loader import resume_loader
+from shardctl.rendering.resume_loader import resume_document, resume_rows, resume_table
 from shardctl.rendering.text.tables import Screen
 
 FILES = (ShardFiles(pattern="toy-train-\0", num_shards=4),)

@@ -10,7 +10,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.diff.diff import OrderDifference
 from shardctl.planning.quality.quality import quality
-from shardctl.planning.report.parting import BlockRun, BlockState
+from shardctl.planning.report.compare import BlockRun, BlockState
 from shardctl.rendering.pictures.compared import parting_picture, scores_picture
 from shardctl.rendering.pictures.picture import Box, Label, Line, Picture
 from tests.rendering.pictures.drawn import check_labels

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.text import inert, printable
-from shardctl.rendering.pictures.figure import figure
 from shardctl.rendering.pictures.picture import Label, Numbers, Picture
+from shardctl.rendering.report.elements import figure
 from tests.cases import check_cases, few_or_many
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, picture
 

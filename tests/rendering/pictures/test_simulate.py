@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.pictures.strips import strips
+from shardctl.planning.shard_map import strips
 from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Box, Label, Line, Picture

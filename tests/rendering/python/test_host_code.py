@@ -10,7 +10,7 @@ import pytest
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HOST_MODES, HostBy
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.rendering.python.host_code import HOST_CODE, HostCode, code_of_host
+from shardctl.rendering.python.source import HOST_CODE, HostCode, code_of_host
 
 
 def test_every_mode_has_code_that_says_which_host_reads() -> None:

@@ -10,7 +10,7 @@ import shardctl
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
-from shardctl.rendering.python.settings_code import settings_code
+from shardctl.rendering.python.source import settings_code
 
 
 @pytest.mark.parametrize(

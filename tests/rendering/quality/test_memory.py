@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.example_size import ExampleSize
+from shardctl.core.dataset.dataset import Dataset, ExampleSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import quality

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.quality.parts import Part
-from shardctl.planning.quality.quality import quality
+from shardctl.planning.quality.quality import Part, quality
 from shardctl.planning.quality.score import Metric, score_of
 from shardctl.rendering.quality.metrics import (
     CSV_HEADER,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import shardctl
-from shardctl.rendering.report.about import about_section
+from shardctl.rendering.report.page import about_section
 from tests.rendering.report.reports import mnist, shared, text_of
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.rendering.report.dataset import dataset_section
+from shardctl.rendering.report.page import dataset_section
 from tests.rendering.report.reports import shared, text_of
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.rendering.report.evaluation import evaluation_section
+from shardctl.rendering.report.page import evaluation_section
 from tests.rendering.report.reports import lacking, shared, text_of
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shardctl.planning.lint.lint import Lint, lint
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.findings import findings_section
+from shardctl.rendering.report.page import findings_section
 from shardctl.rendering.text.command_line import as_options
 from tests.rendering.report.reports import mnist, shared, text_of
 

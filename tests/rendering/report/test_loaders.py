@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.loaders import loaders_section
+from shardctl.rendering.report.page import loaders_section
 from tests.rendering.report.reports import mnist, shared, text_of
 
 

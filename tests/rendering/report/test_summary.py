@@ -8,7 +8,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.report.report import Report, report
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.evaluation import evaluation_section
+from shardctl.rendering.report.page import evaluation_section
 from shardctl.rendering.report.summary import summary_section
 from tests.rendering.report.reports import lacking, mnist, shared, text_of
 

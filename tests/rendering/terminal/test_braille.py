@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from shardctl.rendering.terminal.braille import braille, grey
+from shardctl.rendering.terminal.quality import braille, grey
 from tests.cases import check_cases, in_this_run
 
 # Unicode 15, chapter 21.1: dots 1, 2, 3 are the left column from above, 4, 5, 6 the right one, 7

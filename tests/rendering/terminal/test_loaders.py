@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
 from shardctl.rendering.quality.loaders import loaders_table
-from shardctl.rendering.terminal.loaders import loader_bars
+from shardctl.rendering.terminal.quality import loader_bars
 from shardctl.rendering.text.tables import Screen, display_width
 from tests.planning.quality.quality_orders import even_dataset
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.rendering.terminal.sparks import sparks
+from shardctl.rendering.terminal.quality import sparks
 
 
 def test_the_eight_blocks_are_the_eighths_of_one() -> None:

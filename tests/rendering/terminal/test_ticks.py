@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.rendering.terminal.ticks import tick_line
+from shardctl.rendering.terminal.bars import tick_line
 
 
 def test_a_number_stands_at_its_column_unless_it_would_touch_another() -> None:

@@ -10,7 +10,7 @@ import pytest
 from shardctl.core.phrase import Argument, phrase
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
 from shardctl.readers.project_file import Project, read_project
-from shardctl.rendering.text.config_faults import located
+from shardctl.rendering.text.setting_origins import located
 
 TEXT = "read:\n  shuffle-seed: 1\n  cycle: auto\n  pass: 3\n"
 

@@ -9,7 +9,7 @@ import pytest
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HOST_MODES, HostBy
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.tfds.calls.host_calls import (
+from shardctl.tfds.stage_calls import (
     HOST_CALLS,
     examples_of_host,
     input_context_of_host,

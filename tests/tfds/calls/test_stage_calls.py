@@ -8,11 +8,17 @@ from typing import Any, Literal
 import pytest
 
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
-from shardctl.core.stages.readers import sources_of
-from shardctl.core.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
+from shardctl.core.stages.stages import (
+    Pipeline,
+    Read,
+    SampleFromDatasets,
+    Shared,
+    Values,
+    sources_of,
+)
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
-from shardctl.tfds.calls.stage_calls import StageCalls
+from shardctl.tfds.stage_calls import StageCalls
 from tests.cases import add_cases
 
 TEXTS = (

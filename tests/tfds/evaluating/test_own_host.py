@@ -8,8 +8,8 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
-from shardctl.tfds.evaluating import own_host as module
-from shardctl.tfds.evaluating.own_host import own_host
+from shardctl.tfds import padded_evaluation as module
+from shardctl.tfds.padded_evaluation import own_host
 from tests.cases import add_cases
 
 TWO_OF_8 = Host(index=2, count=8)

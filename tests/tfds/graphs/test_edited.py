@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph, NotRebuildable
-from shardctl.tfds.graphs.edited import EditedGraph
+from shardctl.tfds.graphs.gather import EditedGraph
 
 
 def edited(dataset: Any) -> EditedGraph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.tfds.graphs.own_rows import Rows, steady_components
+from shardctl.tfds.verifying.verify_dataset import Rows, steady_components
 
 
 def test_rows_of_a_batch_are_alike_where_all_components_are() -> None:

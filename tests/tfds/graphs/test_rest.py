@@ -6,10 +6,9 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph
-from shardctl.tfds.graphs.edited import EditedGraph
-from shardctl.tfds.graphs.gather import NodeSource
+from shardctl.tfds.graphs.gather import EditedGraph, NodeSource
+from shardctl.tfds.graphs.own_elements import Rest
 from shardctl.tfds.graphs.predicted import Elements
-from shardctl.tfds.graphs.rest import Rest
 
 
 class Given(Elements):

@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.core.stages.stages import Source, Stage
 from shardctl.core.stages.text import parse_stages
-from shardctl.tfds.inspecting.effects import effect
+from shardctl.tfds.inspecting.assemble import effect
 
 WORDS = {
     "shuffle(10, seed=1)": "mixes within a buffer of 10, anew for each iterator",

@@ -14,11 +14,11 @@ import pytest
 
 import shardctl
 from shardctl import ReadSettings, UnpredictableOrderError, UsageError
-from shardctl.core.settings.arguments import settings_from_document
+from shardctl.core.settings.names import settings_from_document
 from shardctl.files.documents import to_yaml
 from shardctl.planning.inspect import Inspection
 from shardctl.readers.project_file import find_project
-from shardctl.rendering.inspect.project import is_without_metadata, layout_name, project_yaml
+from shardctl.rendering.inspect import is_without_metadata, layout_name, project_yaml
 from shardctl.rendering.layout import layout_document
 from shardctl.tfds.inspecting.inspect import inspect
 from tests.forked_scripts import forking_python

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from shardctl.tfds.recognizing.file_function import FileFunction, file_function
 from shardctl.tfds.recognizing.graph import operation_of
+from shardctl.tfds.recognizing.reader import FileFunction, file_function
 
 
 def _found(of_row: Callable[..., Any], *columns: Any) -> FileFunction | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.core.stages.stages import Pipeline, Range
-from shardctl.tfds.recognizing.found import FoundPipeline, FoundStage
+from shardctl.tfds.recognizing.walk import FoundPipeline, FoundStage
 
 
 def test_readers_are_those_of_the_stages() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from shardctl.tfds.recognizing.graph import constant, operation_of
-from shardctl.tfds.recognizing.mixtures import (
+from shardctl.tfds.recognizing.walk import (
     Sampling,
     chosen_values,
     sampling,

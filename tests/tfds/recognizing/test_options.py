@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from shardctl.core.stages.stages import WithOptions
-from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.options import Options, options_in_force, options_of
+from shardctl.tfds.recognizing.graph import Options, operation_of, options_in_force, options_of
 
 
 def _with(dataset: Any, **values: Any) -> Any:

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.rows import Rows, UnknownRowsError, rows_of
+from shardctl.tfds.recognizing.reader import Rows, UnknownRowsError, rows_of
 
 
 def _rows(make: Callable[[Any], Any]) -> Rows:

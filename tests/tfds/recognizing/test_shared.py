@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.shared import shared_objects
+from shardctl.tfds.recognizing.walk import shared_objects
 
 
 def test_what_reshuffles_or_is_cached_and_used_twice_is_shared() -> None:

@@ -22,8 +22,7 @@ from shardctl.core.stages.stages import (
     Unbatch,
     WithOptions,
 )
-from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.options import Options
+from shardctl.tfds.recognizing.graph import Options, operation_of
 from shardctl.tfds.recognizing.stage_of import stages_of_operation
 
 KNOWN: dict[str, tuple[Any, tuple[Stage, ...]]] = {

@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 from shardctl.core.stages.stages import WithOptions
-from shardctl.tfds.recognizing.graph import Operation, operation_of
-from shardctl.tfds.recognizing.options import Options
+from shardctl.tfds.recognizing.graph import Operation, Options, operation_of
 from shardctl.tfds.recognizing.reader import found_reader, reads_files
-from shardctl.tfds.recognizing.tfds_reader import BehindReader, behind_tfds
+from shardctl.tfds.recognizing.walk import BehindReader, behind_tfds
 from tests.tfds_datasets import build_dataset
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from shardctl.core.stages.stages import ChooseFromDatasets, Pipeline, Range
 from shardctl.core.stages.text import parse_stages
-from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.options import options_in_force
+from shardctl.tfds.recognizing.graph import operation_of, options_in_force
 from shardctl.tfds.recognizing.walk import walked
 
 

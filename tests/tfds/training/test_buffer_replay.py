@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from shardctl.core.resume.resume_plan import ShuffleState
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
-from shardctl.tfds.training.buffer_replay import replayed
+from shardctl.tfds.training.resume import replayed
 from tests.cases import FUZZ, check_cases
 from tests.core.shuffle.shuffle_oracles import tf_order
 

@@ -12,7 +12,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.catalog import catalog_dataset
@@ -79,7 +79,9 @@ def test_epochs_files_and_buffers_are_those_of_the_settings() -> None:
     ranges = ranges_of(TOY, "a")
     settings = ReadSettings(shuffle_seed=3, buffer=3, buffer_seed=5, epochs=2, cycle=2, block=1)
     read = codes_read(ranges.pipeline(settings))
-    assert read == Order(TOY, resolve_subsplit("a", TOY).ranges, settings).read(0, 14).tolist()
+    assert (
+        read == ReaderOrder(TOY, resolve_subsplit("a", TOY).ranges, settings).read(0, 14).tolist()
+    )
     assert read[:7] != read[7:]
     assert sorted(read[:7]) == sorted(read[7:]) == list(range(7))
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.arrays import Int64s
-from shardctl.tfds.verifying.plan_passes import BatchedPass, PassesInTurn
 from shardctl.tfds.verifying.reading import Pass, Reading
+from shardctl.tfds.verifying.staged_pass import BatchedPass, PassesInTurn
 
 
 def codes_of(batch: Any) -> Int64s:

@@ -10,7 +10,7 @@ from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import Window
 from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.plan_ranges import pass_over_ranges
+from shardctl.tfds.verifying.verify_plan import pass_over_ranges
 from tests.planning.resume.plan_cases import TOY, plans
 
 pytestmark = pytest.mark.tensorflow  # the ranges are read by the bridge, which imports it
@@ -22,7 +22,7 @@ def test_the_epoch_of_a_plan_and_those_that_follow(name: str, size: int) -> None
     plan = plans()[name]
     settings = replace(plan.settings, batch=None, drop_remainder=False)
     resolved = resolved_spec(TOY, plan.spec)
-    order = order_of(resolved, settings).order
+    order = order_of(resolved, settings).of_reader
     size = min(size, order.num_examples - plan.consumed)
     read = pass_over_ranges(
         plan,

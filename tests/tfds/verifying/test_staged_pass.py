@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.stages.text import parse_stages
-from shardctl.tfds.calls.stage_calls import StageCalls
+from shardctl.tfds.stage_calls import StageCalls
 from shardctl.tfds.verifying.staged_pass import fitted_epoch, flattened, shape_of
 
 

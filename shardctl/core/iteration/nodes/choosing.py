@@ -9,10 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration import readings
+from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import PIECE, Iteration, Lasting, Node
-from shardctl.core.mixture.choices import SampledChoices
+from shardctl.core.mixture.turns import SampledChoices
 from shardctl.core.mixture.weights import Float64s
 from shardctl.errors import UsageError
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration import readings
+from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.iteration import Iteration
 
 NONE = np.empty(0, np.int64)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration import readings
+from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.iteration import Iteration, Node
 
 

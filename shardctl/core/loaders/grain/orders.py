@@ -5,11 +5,15 @@ Sources: grain/_src/python/samplers.py, data_loader.py and dataset/transformatio
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.grain.stream import NUM_SEEDS, Stream
-from shardctl.core.loaders.grain.workers import GrainHandedOut, WorkerBatches
-from shardctl.core.loaders.handed_out import HandedOut
-from shardctl.core.loaders.versions import release_of
+from shardctl.core.loaders.grain.index_shuffle import is_permutation, shuffled, unshuffled
+from shardctl.core.loaders.handed_out import Batches, HandedOut
+from shardctl.core.loaders.loader import release_of
 from shardctl.core.phrase import Argument, phrase
 from shardctl.errors import UsageError
 
@@ -161,3 +165,203 @@ def _check_seed(name: str, seed: int | None) -> None:
         raise UsageError(
             phrase("{}: Grain takes seeds from 0 to {}", Argument(name, seed), NUM_SEEDS - 1)
         )
+
+
+# The examples that one process of Grain reads, before worker processes share them.
+
+NUM_SEEDS = 1 << 32
+# Pairs of an example and an epoch that are looked up at once.
+_PAIRS = 1 << 18
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """Places 0 to `size` of one process, whose k-th is number `start + k * stride` of a sequence.
+
+    The sequence is epochs of `share` examples, from example `first` on, one after the other and
+    without end; each is shuffled by `seed` + epoch where there is a seed. Windows of the sequence
+    are shuffled by `window_seed` + window; the last of them may reach beyond the last epoch.
+    """
+
+    size: int
+    share: int
+    first: int = 0
+    seed: int | None = None
+    window: int | None = None
+    window_seed: int = 0
+    start: int = 0
+    stride: int = 1
+
+    @property
+    def shuffles(self) -> bool:
+        """Whether anything is mixed."""
+        return self.seed is not None or self.window is not None
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether each epoch is a permutation without rule of all that is read in it."""
+        return self.seed is not None and is_permutation(self.share)
+
+    @property
+    def size_of_first_epoch(self) -> int:
+        """Number of places in the first epoch."""
+        return min(self.size, len(range(self.start, self.share, self.stride)))
+
+    def indices_at(self, places: Int64s) -> Int64s:
+        """Return the index of the example at each place, int64[q]."""
+        numbers = self.start + places * self.stride
+        if self.window is not None:
+            windows, within = np.divmod(numbers, self.window)
+            within = shuffled(within, self._window_seeds(windows), self.window)
+            numbers = windows * self.window + within
+        epochs, within = np.divmod(numbers, max(self.share, 1))
+        if self.seed is not None:
+            within = shuffled(within, self._seeds(epochs), self.share)
+        return self.first + within
+
+    def places_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, place), int64[r] each, for each time one is read."""
+        wanted = np.flatnonzero((indices >= self.first) & (indices < self.first + self.share))
+        found = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+        if len(wanted) and self.size:
+            epochs_at_once = max(_PAIRS // len(wanted), 1)
+            for begin in range(0, self._num_epochs, epochs_at_once):
+                epochs = range(begin, min(begin + epochs_at_once, self._num_epochs))
+                found.append(self._places_in(indices, wanted, epochs))
+        queries, places = zip(*found, strict=True)
+        return np.concatenate(queries), np.concatenate(places)
+
+    def epochs_at(self, places: Int64s) -> Int64s:
+        """Return the epoch of each place, int64[q]; a window belongs to the epoch of its places."""
+        return (self.start + places * self.stride) // max(self.share, 1)
+
+    @property
+    def _num_epochs(self) -> int:
+        """How many epochs examples are read from."""
+        last = self.start + (self.size - 1) * self.stride
+        if self.window is not None:
+            last += self.window - 1 - last % self.window
+        return last // self.share + 1
+
+    def _places_in(self, indices: Int64s, wanted: Int64s, epochs: range) -> tuple[Int64s, Int64s]:
+        which, epoch = np.tile(wanted, len(epochs)), np.repeat(epochs, len(wanted))
+        numbers = indices[which] - self.first
+        if self.seed is not None:
+            again, numbers = unshuffled(numbers, self._seeds(epoch), self.share)
+            which, epoch = which[again], epoch[again]
+        numbers = numbers + epoch * self.share
+        if self.window is not None:
+            windows, within = np.divmod(numbers, self.window)
+            again, within = unshuffled(within, self._window_seeds(windows), self.window)
+            which, numbers = which[again], windows[again] * self.window + within
+        places, beside = np.divmod(numbers - self.start, self.stride)
+        here = (beside == 0) & (places >= 0) & (places < self.size)
+        return which[here], places[here]
+
+    def _seeds(self, epochs: Int64s) -> Int64s:
+        """Return the seeds of epochs, one for all of them where they are one epoch."""
+        assert self.seed is not None
+        return (self.seed + _one_for_all(epochs)) % NUM_SEEDS
+
+    def _window_seeds(self, windows: Int64s) -> Int64s:
+        return self.window_seed + _one_for_all(windows)
+
+
+def _one_for_all(numbers: Int64s) -> Int64s:
+    return numbers[:1] if len(numbers) and (numbers == numbers[0]).all() else numbers
+
+
+# How the worker processes of Grain share what a process reads, and cut it into batches.
+
+
+class WorkerBatches(Batches):
+    """Batches made by worker processes, of which worker w reads places w, w + workers, ...
+
+    The batches of the workers come in turn. All of them have full batches for `rounds` turns; then
+    each has at most one more, and who has none comes last.
+
+    Source: `multiprocess_prefetch` in grain/_src/python/dataset/transformations/process_prefetch.py
+    and the iterator of interleave.py beside it.
+    """
+
+    def __init__(self, num_places: int, size: int, workers: int, *, drop_remainder: bool) -> None:
+        self.size, self.workers = size, max(workers, 1)
+        self.rounds = num_places // self.workers // size
+        rest = (num_places + self.workers - 1 - np.arange(self.workers)) // self.workers
+        rest -= self.rounds * size
+        self.last_sizes: Int64s = np.where(rest == size, size, 0) if drop_remainder else rest
+        self.last_starts = self.num_full + np.concatenate([[0], np.cumsum(self.last_sizes)])
+        self.num_batches = self.rounds * self.workers + int(np.count_nonzero(self.last_sizes))
+
+    @property
+    def num_full(self) -> int:
+        """Number of examples in the turns in which every worker has a full batch."""
+        return self.rounds * self.workers * self.size
+
+    @property
+    def num_examples(self) -> int:
+        """Number of examples in all batches."""
+        return int(self.last_starts[-1])
+
+    def steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (batch, index of the example in it), int64[q] each."""
+        steps, within = np.divmod(positions, self.size)
+        late = np.flatnonzero(positions >= self.num_full)
+        workers = np.searchsorted(self.last_starts, positions[late], side="right") - 1
+        steps[late] = self.rounds * self.workers + workers
+        within[late] = positions[late] - self.last_starts[workers]
+        return steps, within
+
+    def bounds(self, step: int) -> tuple[int, int]:
+        """Return the positions [start, stop) of a batch."""
+        worker = step - self.rounds * self.workers
+        if worker < 0:
+            return step * self.size, (step + 1) * self.size
+        return int(self.last_starts[worker]), int(self.last_starts[worker + 1])
+
+    def places_at(self, positions: Int64s) -> Int64s:
+        """Return the place of the process at each position, int64[q]."""
+        steps, within = self.steps_of(positions)
+        turns, workers = np.divmod(steps, self.workers)
+        return workers + self.workers * (turns * self.size + within)
+
+    def positions_of(self, places: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `places`, position), int64[r] each, of those in a batch."""
+        reads, workers = np.divmod(places, self.workers)
+        turns, within = np.divmod(reads, self.size)
+        positions = (turns * self.workers + workers) * self.size + within
+        late = turns == self.rounds
+        positions[late] = self.last_starts[workers[late]] + within[late]
+        kept = np.flatnonzero(~late | (within < self.last_sizes[workers]))
+        return kept, positions[kept]
+
+
+class GrainHandedOut(HandedOut):
+    """What one process of Grain hands out, cut into batches by its workers."""
+
+    def __init__(self, stream: Stream, batches: WorkerBatches | None) -> None:
+        self.stream, self.batches = stream, batches
+        self.num_examples = stream.size if batches is None else batches.num_examples
+        self.epoch_size = min(stream.size_of_first_epoch, self.num_examples)
+        self.shuffles, self.is_uniform = stream.shuffles, stream.is_uniform
+        self.among = (range(stream.first, stream.first + stream.share),)
+        self._batches = batches
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        return self.stream.indices_at(self._places_at(positions))
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        queries, places = self.stream.places_of(indices)
+        if self._batches is None:
+            return queries, places
+        kept, positions = self._batches.positions_of(places)
+        return queries[kept], positions
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        return self.stream.epochs_at(self._places_at(positions))
+
+    def _places_at(self, positions: Int64s) -> Int64s:
+        return positions if self._batches is None else self._batches.places_at(positions)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import HandedOut
-from shardctl.core.loaders.torch.dealt import Deal, Permutations
-from shardctl.core.loaders.torch.generator import Generator, check_seed, num_draws
 from shardctl.core.loaders.torch.samplers import (
+    Deal,
+    Generator,
+    Permutations,
     by_epoch,
     check_any,
+    check_seed,
     dealt,
+    num_draws,
     one_seed,
     randomly,
     shuffles,

@@ -7,11 +7,18 @@ the loader's generator at each iteration, whatever the workers).
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.handed_out import HandedOut
-from shardctl.core.loaders.torch.dealt import Deal, Dealt, Permutations
-from shardctl.core.loaders.torch.generator import Generator, check_seed, num_draws
+from shardctl.core.loaders.handed_out import Batches, EqualBatches, HandedOut, matches
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
+from shardctl.core.shuffle.window import MAX_BUFFER, Contents, Offsets, replayed
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 BASE_SEED = 2  # draws of 32 bits, for the `_base_seed` of an iteration
@@ -155,3 +162,232 @@ def workers_end(asked: Asked) -> tuple[str, ...]:
 def _check_workers(asked: Asked) -> None:
     if asked.persistent_workers and not asked.workers:
         raise UsageError(phrase("{persistent_workers=True} needs {workers=N}, as torch says"))
+
+
+# PyTorch's random generator on the CPU, and the permutations it draws.
+#
+# Sources: aten/src/ATen/core/MT19937RNGEngine.h (the 32 bits of a seed that count),
+# ATen/native/TensorFactories.cpp, randperm_cpu (Fisher and Yates from the front, one draw of 32
+# bits a step below 2^32 / 20 elements), ATen/core/TransformationHelper.h (`random_()` of an
+# int64).
+
+MIN_SEED, MAX_SEED = -(1 << 63), (1 << 64) - 1
+
+_DRAWS_PER_SECOND = 200_000_000
+_PIECE = 1 << 24  # draws skipped at once
+_BYTES = 30  # of memory an example: the permutation, and what it is made with
+
+
+class Generator:
+    """`torch.Generator().manual_seed(seed)`; also torch's default one after `torch.manual_seed`.
+
+    Draws are looked up by their number, of 32 bits each, counted from 0; one after the other is
+    cheap, and an earlier one begins anew.
+
+    >>> Generator(5).randperm(6).tolist()
+    [5, 0, 1, 3, 4, 2]
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed & 0xFFFFFFFF
+        self._bits, self._drawn = self._seeded(), 0
+
+    def draws(self, start: int, stop: int) -> NDArray[np.uint64]:
+        """Return draws [start, stop)."""
+        if start < self._drawn:
+            self._bits, self._drawn = self._seeded(), 0
+        if start > self._drawn:
+            self._skip(start - self._drawn)
+        self._drawn = stop
+        return self._bits.random_raw(stop - start)
+
+    def int64(self, start: int) -> int:
+        """Return what `torch.empty((), dtype=torch.int64).random_()` draws from `start` on."""
+        high, low = self.draws(start, start + 2).tolist()
+        return int((high << 32 | low) % (1 << 63))
+
+    def randperm(self, num_elements: int, start: int = 0) -> Contents:
+        """Return `torch.randperm(num_elements)` from draw `start` on; see `num_draws`.
+
+        Raises:
+            UsageError: there are more elements than are shuffled here.
+        """
+        if num_elements > MAX_BUFFER:
+            raise UsageError(
+                f"torch.randperm of {num_elements:,} examples takes about "
+                f"{num_elements * _BYTES // 10**9} GB here, and more than {MAX_BUFFER:,} are "
+                "refused; read fewer of them, a part of the spec at a time, or do not shuffle"
+            )
+
+        progress = Progress(None, "examples shuffled", num_elements)
+
+        def offsets(first: int, last: int) -> Offsets:
+            left = np.arange(num_elements - first, num_elements - last, -1).astype(np.uint32)
+            # The last element stays where it is, and nothing is drawn for it.
+            drawn = self.draws(start + first, start + min(last, num_elements - 1))
+            left[: len(drawn)] = drawn.astype(np.uint32) % left[: len(drawn)]
+            left[len(drawn) :] = 0
+            progress.advance(last - first)
+            return left
+
+        return replayed(num_elements, num_elements, offsets)
+
+    def _seeded(self) -> np.random.MT19937:
+        bits = np.random.MT19937()
+        # The public way to the seeding of Matsumoto and Nishimura, which torch has too.
+        np.random.RandomState(bits).seed(self._seed)
+        return bits
+
+    def _skip(self, count: int) -> None:
+        progress = Progress(
+            None,
+            "draws of earlier epochs skipped",
+            count,
+            per_second=_DRAWS_PER_SECOND,
+            instead="ask for an earlier epoch",
+        )
+        for done in range(0, count, _PIECE):
+            piece = min(_PIECE, count - done)
+            self._bits.random_raw(piece, output=False)
+            progress.advance(piece)
+
+
+def num_draws(num_elements: int) -> int:
+    """Return how many draws one `randperm` takes.
+
+    >>> [num_draws(count) for count in (0, 1, 10)]
+    [0, 0, 9]
+    """
+    return max(num_elements - 1, 0)
+
+
+def check_seed(seed: int, what: str) -> int:
+    """Return a seed that torch takes; `what` says where it comes from.
+
+    >>> check_seed(-1, "seed") == -1
+    True
+
+    Raises:
+        UsageError: `torch.Generator.manual_seed` refuses it.
+    """
+    if not MIN_SEED <= seed <= MAX_SEED:
+        raise UsageError(
+            f"{what} is {seed}, which torch refuses as a seed: it takes {MIN_SEED} to {MAX_SEED}"
+        )
+    return seed
+
+
+# Epochs that are dealt to processes: each takes its turn at a permutation that starts over.
+
+Permutation = NDArray[np.signedinteger]
+Permutations = Callable[[int], Permutation]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deal:
+    """Which places of an epoch one of `num_hosts` processes is dealt: `block` of them at a time.
+
+    size: how many it is dealt. Places count on where the epoch ends, which then starts over.
+
+    >>> Deal(host=1, num_hosts=3, block=2, size=4).places(np.arange(4)).tolist()
+    [2, 3, 8, 9]
+    """
+
+    host: int = 0
+    num_hosts: int = 1
+    block: int = 1
+    size: int
+
+    def places(self, positions: Int64s) -> Int64s:
+        """Return the place of each position of the process."""
+        if self.num_hosts == 1:
+            return positions
+        turns, offsets = np.divmod(positions, self.block)
+        return (turns * self.num_hosts + self.host) * self.block + offsets
+
+    def positions(self, places: Int64s) -> tuple[NDArray[np.intp], Int64s]:
+        """Return (which of the places, its position), of those that the process is dealt."""
+        blocks, offsets = np.divmod(places, self.block)
+        turns, hosts = np.divmod(blocks, self.num_hosts)
+        positions = turns * self.block + offsets
+        mine = np.flatnonzero((hosts == self.host) & (positions < self.size))
+        return mine, positions[mine]
+
+
+class Dealt(HandedOut):
+    """All epochs of a process that is dealt its part of each, by the same deal.
+
+    `permutation(e)` returns the order of the e-th epoch; None reads it as it is stored.
+    """
+
+    def __init__(
+        self,
+        num_elements: int,
+        deal: Deal,
+        *,
+        epochs: int,
+        permutation: Permutations | None,
+        batch: int | None,
+    ) -> None:
+        self._num_elements, self._deal, self._epochs = num_elements, deal, epochs
+        self._permutation = permutation
+        self._kept: dict[int, Permutation] = {}
+        self.epoch_size = deal.size
+        self.num_examples = deal.size * epochs
+        self.shuffles = self.is_uniform = permutation is not None
+        self.batches: Batches | None = None
+        if batch is not None:
+            self.batches = EqualBatches(deal.size, batch, epochs=epochs)
+
+    def indices_at(self, positions: Int64s) -> Int64s:
+        """Return the index of the example at each position, int64[q]."""
+        epochs, within = np.divmod(positions, max(self.epoch_size, 1))
+        places = self._deal.places(within) % max(self._num_elements, 1)
+        if self._permutation is None:
+            return places
+        for epoch in np.unique(epochs).tolist():
+            here = np.flatnonzero(epochs == epoch)
+            places[here] = self._order(epoch)[places[here]]
+        return places
+
+    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
+        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
+        queries, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        again = self._places_again()
+        for epoch in range(self._epochs if len(indices) else 0):
+            places = self._places(epoch, indices)
+            which, within = self._deal.positions(places)
+            repeated, repetition = matches(places, again % max(self._num_elements, 1))
+            queries += [which, repeated]
+            found = self._deal.positions(again[repetition])[1]
+            positions += [within + epoch * self.epoch_size, found + epoch * self.epoch_size]
+        return np.concatenate(queries), np.concatenate(positions)
+
+    def epochs_at(self, positions: Int64s) -> Int64s:
+        """Return the epoch of each position, int64[q], counted from 0."""
+        return positions // max(self.epoch_size, 1)
+
+    def _places_again(self) -> Int64s:
+        """Return the places of the process at which the epoch has started over: its last ones."""
+        last = np.arange(max(self._deal.size - self._deal.block, 0), self._deal.size)
+        places = self._deal.places(last)
+        return places[places >= self._num_elements]
+
+    def _places(self, epoch: int, indices: Int64s) -> Int64s:
+        """Return where in an epoch the examples are."""
+        if self._permutation is None:
+            return indices
+        order = self._order(epoch)
+        inverse = np.empty_like(order)
+        inverse[order] = np.arange(len(order), dtype=order.dtype)
+        places: Int64s = inverse[indices].astype(np.int64)
+        return places
+
+    def _order(self, epoch: int) -> Permutation:
+        found = self._kept.pop(epoch, None)
+        if found is None:
+            while len(self._kept) > 1:
+                del self._kept[next(iter(self._kept))]
+            found = self._permutation(epoch)  # type: ignore[misc]  # asked for where it is
+        self._kept[epoch] = found
+        return found

@@ -14,21 +14,23 @@ from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import HandedOut
-from shardctl.core.loaders.torch.dealt import Deal
-from shardctl.core.loaders.torch.generator import Generator, check_seed, num_draws
+from shardctl.core.loaders.loader import release_of
 from shardctl.core.loaders.torch.samplers import (
     BASE_SEED,
+    Deal,
+    Generator,
     base_seeds,
     check_any,
+    check_seed,
     dealt,
     distributed,
+    num_draws,
     one_seed,
     shuffles,
     single,
     whole_batches,
     workers_end,
 )
-from shardctl.core.loaders.versions import release_of
 from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.transfer.failures import shown
 from shardctl.files.stores.transfer.ranges import RemoteSource
-from shardctl.files.stores.transfer.redaction import shown
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -24,9 +24,13 @@ from shardctl.files.stores.places.buckets import (
     root_of,
 )
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.attempts import TransientError
-from shardctl.files.stores.transfer.redaction import said, shown
-from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
+from shardctl.files.stores.transfer.failures import (
+    Surroundings,
+    TransientError,
+    said,
+    shown,
+    surroundings,
+)
 from shardctl.files.stores.transfer.web import Headers, Range, Web, changed
 
 _LOGIN = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"

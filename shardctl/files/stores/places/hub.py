@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote, urljoin, urlsplit
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.places.buckets import ListedStore, Page
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.redaction import shown
+from shardctl.files.stores.transfer.failures import shown
 from shardctl.files.stores.transfer.web import Range, Reply, Web, changed
 
 _URL = re.compile(

@@ -11,11 +11,16 @@ from typing import Any, TypeVar
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError
 from shardctl.files.stores.places.buckets import ListedStore, Page
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.attempts import TransientError, attempted
-from shardctl.files.stores.transfer.failures import as_failure
+from shardctl.files.stores.transfer.failures import (
+    Surroundings,
+    TransientError,
+    as_failure,
+    attempted,
+    said,
+    shown,
+    surroundings,
+)
 from shardctl.files.stores.transfer.ranges import RemoteSource
-from shardctl.files.stores.transfer.redaction import said, shown
-from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
 from shardctl.files.stores.transfer.web import changed
 
 # Under these keys file systems say which version an entry is; times only where nothing better is.

@@ -19,11 +19,18 @@ from shardctl.files.stores.places.buckets import (
     root_of,
 )
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientError, attempted
-from shardctl.files.stores.transfer.failures import as_failure
-from shardctl.files.stores.transfer.limits import limits, slots
-from shardctl.files.stores.transfer.redaction import said, shown
-from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
+from shardctl.files.stores.transfer.failures import (
+    RETRIED_STATUSES,
+    Surroundings,
+    TransientError,
+    as_failure,
+    attempted,
+    limits,
+    said,
+    shown,
+    slots,
+    surroundings,
+)
 from shardctl.files.stores.transfer.web import changed
 
 _LOGIN = (

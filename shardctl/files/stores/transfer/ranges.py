@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores.transfer.concurrently import concurrently
-from shardctl.files.stores.transfer.limits import limits
-from shardctl.files.stores.transfer.redaction import shown
+from shardctl.files.stores.transfer.failures import limits, shown
 
 if TYPE_CHECKING:
     from shardctl.files.stores.store import StoredFile

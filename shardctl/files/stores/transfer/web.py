@@ -16,11 +16,17 @@ from functools import cache
 from typing import Any
 
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.files.stores.transfer.attempts import RETRIED_STATUSES, TransientError, attempted
-from shardctl.files.stores.transfer.failures import as_failure
-from shardctl.files.stores.transfer.limits import limits, slots
-from shardctl.files.stores.transfer.redaction import shown
-from shardctl.files.stores.transfer.surroundings import Surroundings, surroundings
+from shardctl.files.stores.transfer.failures import (
+    RETRIED_STATUSES,
+    Surroundings,
+    TransientError,
+    as_failure,
+    attempted,
+    limits,
+    shown,
+    slots,
+    surroundings,
+)
 
 _PIECE = 64 << 10
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)

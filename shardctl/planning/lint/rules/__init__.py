@@ -5,19 +5,20 @@ from __future__ import annotations
 from shardctl.planning.lint.rule import Rule
 from shardctl.planning.lint.rules import (
     formats,
-    host_shuffles,
     hosts,
     left_out,
-    ordering,
-    passes,
     reader_settings,
     seeds,
     shuffling,
     subsplits,
-    unshuffled,
 )
+from shardctl.planning.lint.rules import hosts as host_shuffles
+from shardctl.planning.lint.rules import left_out as ordering
+from shardctl.planning.lint.rules import seeds as passes
+from shardctl.planning.lint.rules import shuffling as unshuffled
 from shardctl.planning.lint.rules.loaders import grain, hugging_face, torch
-from shardctl.planning.lint.rules.stages import cached, counts, mixtures, shuffled
+from shardctl.planning.lint.rules.stages import cached, mixtures, shuffled
+from shardctl.planning.lint.rules.stages import shuffled as counts
 
 LINT_RULES: tuple[Rule, ...] = (
     shuffling.one_order,

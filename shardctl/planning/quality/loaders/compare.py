@@ -11,13 +11,13 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
 from shardctl.errors import UsageError
-from shardctl.planning.open_splits import refuse_open_splits
+from shardctl.planning.file_formats import refuse_open_splits
 from shardctl.planning.order import order_of, resolved_spec
 from shardctl.planning.quality.loaders.ending import MAX_HOSTS
 from shardctl.planning.quality.loaders.way_to_read import WayToRead, way_to_read
 from shardctl.planning.quality.loaders.ways import DEFAULT_BATCH, ways_to_read
+from shardctl.planning.quality.metrics import occupancy_moments
 from shardctl.planning.quality.storage_order import storage_order
-from shardctl.planning.quality.uniform_orders import occupancy_moments
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.loaders.grain.index_shuffle import is_permutation
-from shardctl.core.loaders.grain.workers import GrainHandedOut
+from shardctl.core.loaders.grain.orders import GrainHandedOut
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase

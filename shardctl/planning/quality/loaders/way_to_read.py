@@ -18,12 +18,15 @@ from shardctl.planning.loader_version import loader_version
 from shardctl.planning.order import PlannedOrder, as_warnings, order_of, order_of_loader
 from shardctl.planning.quality.loaders.ending import Ending, ending_of
 from shardctl.planning.quality.loaders.ways import Access, Continued, Way
-from shardctl.planning.quality.metrics import far_metrics, near_metrics, shards_in_batch
+from shardctl.planning.quality.metrics import (
+    far_metrics,
+    near_metrics,
+    occupancy_moments,
+    shards_in_batch,
+)
 from shardctl.planning.quality.sample import COMPLETE_LIMIT, epoch_length, sample_epoch
-from shardctl.planning.quality.score import score_of
+from shardctl.planning.quality.score import Verdict, score_of, verdict_of
 from shardctl.planning.quality.storage_order import storage_order
-from shardctl.planning.quality.uniform_orders import occupancy_moments
-from shardctl.planning.quality.verdict import Verdict, verdict_of
 
 _MEASURED = (
     1 << 18

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
-from shardctl.core.loaders.hugging_face.eras import era_of
-from shardctl.core.loaders.hugging_face.formats import is_read
+from shardctl.core.loaders.hugging_face.eras import era_of, is_read
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD

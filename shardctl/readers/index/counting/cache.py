@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 import time
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from shardctl.core.text import printable, quoted
-from shardctl.readers.index.counting.cache_rows import (
-    alike,
-    contents_in,
-    folder_of,
-    name_of,
-    rows_to_keep,
-)
 from shardctl.readers.index.runner import FileToCount
-from shardctl.readers.records.contents import FileContents
+from shardctl.readers.records.contents import Compression, FileContents
 
 FILENAME = "counts.sqlite"
 _APPLICATION = 0x73686364  # "shcd", in the head of the file
@@ -252,3 +247,94 @@ def _is_empty(database: sqlite3.Connection) -> bool:
 
 def _name_of(error: sqlite3.Error) -> str:
     return str(getattr(error, "sqlite_errorname", "") or "")
+
+
+# What the database of counts keeps of a file, sealed, so that no damage of it is believed.
+
+_COMPRESSIONS: dict[object, Compression] = {"GZIP": "GZIP", "ZLIB": "ZLIB"}
+
+
+def folder_of(task: FileToCount) -> bytes:
+    return _encoded(task.file.path[: -len(_base(task)) or None])
+
+
+def name_of(task: FileToCount) -> bytes:
+    return _encoded(_base(task))
+
+
+def _base(task: FileToCount) -> str:
+    return task.file.path.rpartition("/")[2]
+
+
+def _encoded(path: str) -> bytes:
+    """Return a path as bytes, those of names that are no UTF-8 too."""
+    return path.encode("utf-8", "surrogatepass")
+
+
+def alike(files: Sequence[FileToCount]) -> Iterable[list[int]]:
+    """Return the places of files that are looked up by one query."""
+    places: dict[tuple[bytes, str, bool], list[int]] = {}
+    for place, task in enumerate(files):
+        places.setdefault((folder_of(task), task.file_format, task.checksums), []).append(place)
+    return places.values()
+
+
+def rows_to_keep(
+    counted: Iterable[tuple[FileToCount, FileContents]], ids: Mapping[bytes, int]
+) -> Iterator[tuple[object, ...]]:
+    for task, contents in counted:
+        row = (
+            int(task.checksums),
+            task.file.num_bytes,
+            task.file.version,
+            contents.num_records,
+            contents.compression,
+        )
+        folder = ids[folder_of(task)]
+        yield (folder, name_of(task), task.file_format, *row, _seal(task, row))
+
+
+def contents_in(
+    rows: Mapping[bytes, Sequence[tuple[object, ...]]], task: FileToCount
+) -> FileContents | None:
+    """Return what is kept of a file, None where that is of another version of it."""
+    for *row, seal in rows.get(name_of(task), ()):
+        checksums, num_bytes, version, num_records, compression = row
+        same = (num_bytes, version) == (task.file.num_bytes, task.file.version)
+        if version and same and seal == _seal(task, row) and type(num_records) is int:
+            return FileContents(
+                num_records=num_records,
+                num_bytes=task.file.num_bytes,
+                checked="checksums" if checksums else "framing",
+                compression=_COMPRESSIONS.get(compression),
+            )
+    return None
+
+
+def _seal(task: FileToCount, row: Sequence[object]) -> int:
+    """Return a checksum of a row and its path, so that no damage of the database is believed."""
+    return zlib.crc32(repr((task.file.path, task.file_format, *row)).encode("utf-8", "replace"))
+
+
+# Where shardctl keeps what can be made again: counts of files, and what `verify` found.
+
+
+def cache_folder(env: Mapping[str, str]) -> Path | None:
+    """Return where shardctl keeps what can be made again, None where there is no such place.
+
+    >>> cache_folder({"SHARDCTL_CACHE_DIR": "/scratch/cache"})
+    PosixPath('/scratch/cache')
+    """
+    if env.get("SHARDCTL_CACHE_DIR"):
+        return Path(env["SHARDCTL_CACHE_DIR"])
+    if env.get("XDG_CACHE_HOME"):
+        return Path(env["XDG_CACHE_HOME"], "shardctl")
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    if sys.platform == "darwin":
+        return home / "Library" / "Caches" / "shardctl"
+    if sys.platform == "win32":
+        return Path(env.get("LOCALAPPDATA") or home / "AppData" / "Local", "shardctl")
+    return home / ".cache" / "shardctl"

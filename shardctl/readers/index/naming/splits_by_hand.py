@@ -11,8 +11,13 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.naming.globs import expanded, path_regex, sharded_regex
 from shardctl.readers.index.naming.shapes import shapes_of
-from shardctl.readers.index.naming.shard_sets import ShardSet, sets_of, unnumbered
-from shardctl.readers.index.naming.split_sets import Folders, SplitSets
+from shardctl.readers.index.naming.shard_sets import (
+    Folders,
+    ShardSet,
+    SplitSets,
+    sets_of,
+    unnumbered,
+)
 
 _NAME = re.compile(r"\w[\w.-]*")  # of a split, as specs name it
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
 from typing import Protocol
 
+from shardctl.core.text import quoted
+from shardctl.errors import DatasetError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Told, untold
 
@@ -70,3 +78,86 @@ class Window:
         self._told(len(more))
         self._buffer, self._start = known + more, position
         return self._buffer[:size]
+
+
+# A source as a file of which no byte is read that nobody asks for.
+
+
+class RangeFile(io.RawIOBase):
+    """A seekable file whose reads are those of the source, without anything read ahead.
+
+    Libraries that read footers by it fetch the footer and no more.
+    """
+
+    def __init__(self, source: ByteSource, told: Told = untold) -> None:
+        super().__init__()
+        self.num_bytes_read = 0
+        self._source, self._told, self._position = source, told, 0
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move to a place, and return it."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.num_bytes}
+        self._position = base[whence] + offset
+        return self._position
+
+    def tell(self) -> int:
+        """Return the place."""
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Return so many bytes, all that are left where nobody says how many."""
+        end = self._source.num_bytes
+        stop = end if size is None or size < 0 else min(self._position + size, end)
+        found = self._source.read(self._position, stop) if self._position < stop else b""
+        self._position += len(found)
+        self.num_bytes_read += len(found)
+        self._told(len(found))
+        return found
+
+
+# A local file with what is needed of a remote one, for libraries that open files themselves.
+
+_PIECE = 1 << 23
+_LEFT = 1 << 28  # bytes of the disk that are left to others
+_LARGE = 1 << 24
+_at_once = threading.BoundedSemaphore(2)  # large copies, however many files are counted at once
+
+
+@contextlib.contextmanager
+def partial_copy(
+    source: ByteSource, start: int, stop: int, *, told: Told = untold
+) -> Iterator[str]:
+    """Give the path of a temporary file as long as the source, with its bytes [start, stop).
+
+    The rest is a hole, which takes no room and reads as zeros; whoever opens it has to notice zeros
+    by checksums. Two large copies are made at a time, no more.
+
+    Raises:
+        DatasetError: the disk of temporary files has too little room.
+    """
+    with contextlib.ExitStack() as stack:
+        if stop - start > _LARGE:
+            stack.enter_context(_at_once)
+        folder = tempfile.gettempdir()
+        if shutil.disk_usage(folder).free < stop - start + _LEFT:
+            raise DatasetError(
+                f"its library reads local files alone, and {quoted(folder, 200)} has no room for "
+                f"{stop - start} bytes of it; TMPDIR may name another folder"
+            )
+        copy = stack.enter_context(tempfile.NamedTemporaryFile(prefix="shardctl-"))
+        copy.truncate(source.num_bytes)
+        copy.seek(start)
+        for begin in range(start, stop, _PIECE):
+            piece = source.read(begin, min(begin + _PIECE, stop))
+            copy.write(piece)
+            told(len(piece))
+        copy.flush()
+        yield copy.name

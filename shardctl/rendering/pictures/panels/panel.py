@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import NamedTuple
 
-from shardctl.planning.pictures.buckets import Bucket
+from shardctl.planning.shard_map import Bucket
 from shardctl.rendering.pictures.axes import (
     GAP,
     LINE_HEIGHT,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import HostsPlan
-from shardctl.rendering.hosts.figures import (
+from shardctl.rendering.hosts.loads import (
     Figure,
     Group,
     group_name,

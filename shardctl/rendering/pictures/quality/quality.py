@@ -13,11 +13,10 @@ import numpy as np
 
 from shardctl.core.arrays import last_not_above
 from shardctl.core.text import counted, first_upper
-from shardctl.planning.pictures.shard_map import NUM_ROWS, ShardMap, shard_map
-from shardctl.planning.quality.parts import Part
-from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.quality import Part, Quality
 from shardctl.planning.quality.sample import sample_epoch
-from shardctl.planning.quality.verdict import MIXED, even_from_afar
+from shardctl.planning.quality.score import MIXED, even_from_afar
+from shardctl.planning.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Key, legend
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Spot

@@ -8,8 +8,8 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.text import counted
-from shardctl.planning.pictures.shard_map import ShardMap
 from shardctl.planning.quality.sample import Floats
+from shardctl.planning.shard_map import ShardMap
 from shardctl.rendering.pictures.axes import GAP, LINE_HEIGHT, Axis, Drawn, Tick, named_ticks, plane
 from shardctl.rendering.pictures.bars import levels_key, sentences
 from shardctl.rendering.pictures.picture import (

@@ -12,14 +12,12 @@ from shardctl.planning.report.compared_side import ComparedSide
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.diff.diff import headline, moved_line
 from shardctl.rendering.report.compared.figures import (
+    dataset_line,
     evaluation_section,
     hosts_section,
-    shuffle_section,
-)
-from shardctl.rendering.report.compared.parting import (
-    dataset_line,
     parting_section,
     settings_section,
+    shuffle_section,
 )
 from shardctl.rendering.report.elements import (
     Section,

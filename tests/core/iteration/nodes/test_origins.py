@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING
-from shardctl.core.iteration.nodes.origins import counts_of_inputs, mixtures_below
+from shardctl.core.iteration.nodes.filtered import counts_of_inputs, mixtures_below
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.core.stages.stages import (
     Batch,

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from shardctl.core.loaders.grain.round_keys import ROUNDS, round_keys
+from shardctl.core.loaders.grain.index_shuffle import ROUNDS, round_keys
 from tests.cases import counted
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardctl.core.loaders.grain.index_shuffle import shuffled
-from shardctl.core.loaders.grain.stream import NUM_SEEDS, Stream
+from shardctl.core.loaders.grain.orders import NUM_SEEDS, Stream
 from tests.cases import counted
 
 

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from shardctl.core.loaders.grain.workers import WorkerBatches
+from shardctl.core.loaders.grain.orders import WorkerBatches
 from tests.cases import add_cases
 
 

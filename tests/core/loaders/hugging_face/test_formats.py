@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE, MAKE_ROWS
-from shardctl.core.loaders.hugging_face.formats import of_tables, streams_tables
+from shardctl.core.loaders.hugging_face.eras import (
+    BEFORE_SHUFFLE,
+    MAKE_ROWS,
+    of_tables,
+    streams_tables,
+)
 from shardctl.core.loaders.hugging_face.orders import handed_out
 
 LENGTHS = np.array([101, 57, 230, 12, 300, 99, 41])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from shardctl.core.loaders.handed_out import batches_of_epochs
-from shardctl.core.loaders.hugging_face.run import Run
+from shardctl.core.loaders.hugging_face.orders import Run
 from tests.core.loaders.agreement import check_agreement
 
 

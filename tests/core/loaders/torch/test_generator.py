@@ -7,7 +7,7 @@ import random
 import numpy as np
 import pytest
 
-from shardctl.core.loaders.torch.generator import Generator, check_seed, num_draws
+from shardctl.core.loaders.torch.samplers import Generator, check_seed, num_draws
 from shardctl.errors import UsageError
 from tests.cases import counted
 

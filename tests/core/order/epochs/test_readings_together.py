@@ -10,8 +10,9 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order.epochs import readings_together as module
+from shardctl.core.order import epoch_reading as module
 from shardctl.core.order.order import Order
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from tests.cases import FUZZ, seed_of_test
 
@@ -44,7 +45,7 @@ def order_of(seed: int) -> Order:
     train = Split(name="train", shard_lengths=tuple(lengths.tolist()))
     toy = Dataset(name="toy", splits=(train,))
     spec = "train[:70%]+train[30%:]" if draw.random() < 0.3 else "train"
-    return Order(toy, resolve_subsplit(spec, toy).ranges, ReadSettings(**settings))
+    return ReaderOrder(toy, resolve_subsplit(spec, toy).ranges, ReadSettings(**settings))
 
 
 @pytest.mark.long

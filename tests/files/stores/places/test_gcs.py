@@ -9,7 +9,7 @@ import pytest
 from shardctl.errors import DatasetError
 from shardctl.files.stores.places.gcs import GcsStore
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer import attempts
+from shardctl.files.stores.transfer import failures as attempts
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import GcsServer, lead_to
 

@@ -11,7 +11,7 @@ import pytest
 from shardctl.errors import DatasetError, MissingDependencyError
 from shardctl.files.stores.places.other import OtherStore, _version
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer import attempts
+from shardctl.files.stores.transfer import failures as attempts
 
 DATA = bytes(range(256)) * 40
 

@@ -11,7 +11,7 @@ import pytest
 from shardctl.errors import DatasetError
 from shardctl.files.stores.places.s3 import S3Store
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer import attempts
+from shardctl.files.stores.transfer import failures as attempts
 from tests.cases import FUZZ
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import S3Server, lead_to

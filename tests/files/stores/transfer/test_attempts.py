@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.transfer.attempts import TransientError, attempted
+from shardctl.files.stores.transfer.failures import TransientError, attempted
 
 
 @pytest.fixture

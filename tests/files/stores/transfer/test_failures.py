@@ -17,8 +17,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer.attempts import TransientError
-from shardctl.files.stores.transfer.failures import as_failure
+from shardctl.files.stores.transfer.failures import TransientError, as_failure
 from tests.files.stores.servers import lead_to
 
 

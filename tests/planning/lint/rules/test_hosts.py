@@ -62,6 +62,33 @@ CASES: tuple[Row, ...] = (
         case(host_by="files", usage={"hosts": 7}),
         case(host_by="even", usage={"hosts": 7}),
     ),
+    ("SC035", case(shuffle_seed=1, **HOSTS), case(shuffle_seed=1)),
+    (
+        "SC035",
+        case(shuffle_seed=1, host_by="files", **HOSTS),
+        case(shuffle_seed=1, host_by="files", usage={"hosts": 7}),
+    ),
+    (
+        "SC035",
+        case(shuffle_seed=1, host_by="files", **HOSTS),
+        case(shuffle_seed=1, host_by="examples", **HOSTS),
+    ),
+    (
+        "SC036",
+        case(shuffle_files=True, host_by="examples", **HOSTS),
+        case(shuffle_seed=1, host_by="examples", **HOSTS),
+    ),
+    (
+        "SC036",
+        case(deterministic=False, host_by="examples", **HOSTS),
+        case(deterministic=False, host_by="even", **HOSTS),
+    ),
+    (
+        "SC036",
+        case(shuffle_files=True, global_seed=1, host_by="examples", **HOSTS),
+        case(shuffle_files=True, global_seed=1, deterministic=True, host_by="examples", **HOSTS),
+    ),
+    ("SC037", case("train[:3]", **HOSTS), case("train[:4]", **HOSTS)),
 )
 
 

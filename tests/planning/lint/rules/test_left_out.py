@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.planning.lint.rules import left_out
 from tests.cases import check_cases
-from tests.planning.lint.rules.rule_cases import ONE_FILE, Case, Row, case, codes_of
+from tests.planning.lint.rules.rule_cases import ENDLESS, ONE_FILE, Case, Row, case, codes_of
 from tests.planning.lint.rules.shares_by_hand import (
     Sharing,
     counts,
@@ -35,6 +35,18 @@ CASES: tuple[Row, ...] = (
         case("train[:90%]", "train[90%:]", batch=100, drop_remainder=True),
     ),
     ("SC051", case("test", batch=64, drop_remainder=True), case("test", batch=64)),
+    ("SC007", case(deterministic=False), case(deterministic=True)),
+    ("SC008", case(shuffle_files=True, global_seed=1), case(shuffle_seed=2, global_seed=1)),
+    (
+        "SC008",
+        case(shuffle_files=True, global_seed=1),
+        case(shuffle_files=True, global_seed=1, deterministic=True),
+    ),
+    (
+        "SC009",
+        case(**ENDLESS, buffer=-2, buffer_seed=1),
+        case(epochs=9, shuffle_seed=1, buffer=-2, buffer_seed=1),
+    ),
 )
 
 

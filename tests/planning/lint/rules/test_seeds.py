@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shardctl.core.hosts.host import Host
 from shardctl.planning.lint.rules import seeds
-from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of
+from tests.planning.lint.rules.rule_cases import ENDLESS, HOSTS, SEEDED, Case, Row, case, codes_of
 
 CASES: tuple[Row, ...] = (
     ("SC011", case(shuffle_seed=1, global_seed=2), case(shuffle_seed=1)),
@@ -22,6 +23,43 @@ CASES: tuple[Row, ...] = (
         "SC013",
         case(shuffle_files=True, global_seed=1, deterministic=True),
         case(shuffle_seed=1, global_seed=1),
+    ),
+    ("SC014", case(loop="keras-fit", shuffle_seed=1), case(loop="python", shuffle_seed=1)),
+    (
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1),
+        case(loop="keras-fit", shuffle_seed=1, reshuffle=False),
+    ),
+    (
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1),
+        case(loop="keras-fit", shuffle_seed=1, host_by="files", **HOSTS),
+    ),
+    (  # an InputContext of one host hides the length too
+        "SC014",
+        case(loop="keras-fit", shuffle_seed=1, host_by="files"),
+        case(loop="keras-fit", shuffle_seed=1, host_by="files", host=Host(index=0, count=1)),
+    ),
+    (
+        "SC015",
+        case(shuffle_seed=1, epochs=3, pass_index=1),
+        case(shuffle_seed=1, epochs=3, pass_index=0),
+    ),
+    (
+        "SC015",
+        case(shuffle_seed=1, epochs=3, pass_index=1),
+        case(epochs=3, pass_index=1, **SEEDED),
+    ),
+    ("SC016", case(**ENDLESS, pass_index=1), case(**ENDLESS)),
+    (
+        "SC016",
+        case(loop="keras-fit", shuffle_seed=1, epochs=2, batch=10),
+        case(loop="keras-fit", shuffle_seed=1, epochs=2, batch=7),
+    ),
+    (
+        "SC016",
+        case(loop="keras-fit", shuffle_seed=1, epochs=2, batch=7, drop_remainder=True),
+        case(loop="keras-fit", shuffle_seed=1, batch=10),
     ),
 )
 

@@ -7,8 +7,10 @@ import pytest
 from shardctl.planning.lint.rules import shuffling
 from tests.planning.lint.rules.rule_cases import (
     ENDLESS,
+    HOSTS,
     ONE_FILE,
     SEEDED,
+    SOURCE,
     Case,
     Row,
     case,
@@ -46,6 +48,17 @@ CASES: tuple[Row, ...] = (
     ("SC006", case(shuffle_files=True), case(shuffle_seed=1)),
     ("SC006", case(buffer=2000), case(buffer=2000, buffer_seed=1)),
     ("SC006", case(buffer=2000), case(buffer=2000, global_seed=1)),
+    ("SC017", case(), case(shuffle_seed=1)),
+    ("SC017", case(), case(shuffle_files=True)),
+    ("SC017", case(), case(buffer=2000, buffer_seed=1)),
+    ("SC017", case("train[:50%]"), case("test")),
+    ("SC017", case("train+test"), case("test", evaluated=("train",))),
+    ("SC017", case(batch=32), case(layout={"ordered": True})),
+    ("SC017", case(**HOSTS), case(epochs=2)),  # of several epochs SC001 says it
+    ("SC017", case("train[:2]"), case("train[:1]")),
+    ("SC017", case(layout={"file_format": "parquet"}), case(**SOURCE)),
+    ("SC017", case(**ONE_FILE), case(shuffle_seed=1, **ONE_FILE)),  # this is SC004
+    ("SC017", case(), case(buffer=1, buffer_seed=1)),  # this is SC005
 )
 
 
@@ -60,3 +73,9 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
 
 def test_every_rule_has_a_case() -> None:
     assert {code for code, _, _ in CASES} == codes_of(shuffling)
+
+
+def test_files_are_read_together_where_the_cycle_has_several() -> None:
+    for cycle, several in ((1, False), (2, True)):
+        (found,) = (one for one in case(cycle=cycle).lint().findings if one.rule.code == "SC017")
+        assert ("a few files at a time" in found.why) is several

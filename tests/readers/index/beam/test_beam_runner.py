@@ -21,8 +21,8 @@ from shardctl.files.documents import to_yaml
 from shardctl.files.silence import silent_libraries
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
-from shardctl.readers.index.beam import pipeline
-from shardctl.readers.index.beam.beam_runner import BeamRunner, beam_runner
+from shardctl.readers.index import beam_runner as pipeline
+from shardctl.readers.index.beam_runner import BeamRunner, beam_runner
 from shardctl.readers.index.document import index_document
 from shardctl.readers.index.runner import CountedFile, FileToCount, Runner
 from shardctl.readers.records import read_file

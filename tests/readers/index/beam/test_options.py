@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.guide.guides import read_guide
-from shardctl.readers.index.beam.options import beam_options
+from shardctl.readers.index.beam_runner import beam_options
 
 
 @pytest.mark.parametrize(

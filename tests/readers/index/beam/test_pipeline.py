@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.beam.pipeline import (
+from shardctl.readers.index.beam_runner import (
     counted_line,
     counted_of_line,
     task_line,

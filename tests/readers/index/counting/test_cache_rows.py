@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.counting.cache_rows import (
+from shardctl.readers.index.counting.cache import (
     alike,
     contents_in,
     folder_of,

@@ -7,7 +7,7 @@ from pathlib import Path
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.counting.earlier import EarlierCounts, read_earlier
+from shardctl.readers.index.counting.known import EarlierCounts, read_earlier
 from shardctl.readers.index.document import IndexedLayout
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import FileContents

@@ -54,5 +54,5 @@ def test_zstd_is_unpacked_where_its_library_is(
     expected = [shard["samples"] for shard in stated]
     hidden: Any = None
     monkeypatch.setitem(sys.modules, "zstandard", hidden)
-    monkeypatch.setattr("shardctl.readers.records.sidecars.sidecars.find_spec", lambda name: None)
+    monkeypatch.setattr("shardctl.readers.records.sidecars.find_spec", lambda name: None)
     assert lengths(folder, cache=False) == expected

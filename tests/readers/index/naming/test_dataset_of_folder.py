@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.readers.index.naming.dataset_of_folder import dataset_of_folder, valid_name
+from shardctl.readers.index.naming.folders import dataset_of_folder, valid_name
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.files.stores.local import LocalStore
+from shardctl.files.stores.stores import LocalStore
 from shardctl.readers.index.naming.folders import (
     folders_of,
     no_match,

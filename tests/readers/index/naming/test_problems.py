@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from shardctl.readers.index.naming.problems import problems_of, several_writes, why_uncounted
 from shardctl.readers.index.naming.shapes import shapes_of
 from shardctl.readers.index.naming.shard_sets import ShardSet, ordered, sets_of
+from shardctl.readers.index.naming.splits_by_names import problems_of, several_writes, why_uncounted
 from tests.named_files import ROOT, files_named
 
 

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from shardctl.readers.index.naming.shapes import shapes_of
-from shardctl.readers.index.naming.shard_sets import sets_of
-from shardctl.readers.index.naming.split_order import SplitOrder
-from shardctl.readers.index.naming.split_sets import Folders, SplitSets
+from shardctl.readers.index.naming.shard_sets import Folders, SplitSets, sets_of
+from shardctl.readers.index.naming.splits_by_names import SplitOrder
 from tests.named_files import ROOT, files_named
 
 

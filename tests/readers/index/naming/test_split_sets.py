@@ -2,8 +2,7 @@ from __future__ import annotations
 
 from shardctl.core.phrase import named_arguments
 from shardctl.readers.index.naming.shapes import shapes_of
-from shardctl.readers.index.naming.shard_sets import sets_of
-from shardctl.readers.index.naming.split_sets import Folders, SplitSets
+from shardctl.readers.index.naming.shard_sets import Folders, SplitSets, sets_of
 from tests.named_files import ROOT, files_named
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.readers.index.naming.shapes import NUMBER
-from shardctl.readers.index.naming.split_words import (
+from shardctl.readers.index.naming.shard_sets import (
     named_split,
     speaks_of_several,
     split_in_place,

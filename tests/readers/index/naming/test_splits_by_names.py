@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.readers.index.naming.split_sets import Folders
+from shardctl.readers.index.naming.shard_sets import Folders
 from shardctl.readers.index.naming.splits_by_names import splits_by_names
 from tests.named_files import ROOT, files_named
 

@@ -4,10 +4,8 @@ import pytest
 
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.readers.index.naming.shapes import shapes_of
-from shardctl.readers.index.naming.shard_sets import sets_of
-from shardctl.readers.index.naming.split_sets import Folders
-from shardctl.readers.index.naming.split_words import named_split
-from shardctl.readers.index.naming.templates import template_of
+from shardctl.readers.index.naming.shard_sets import Folders, named_split, sets_of
+from shardctl.readers.index.naming.splits_by_names import template_of
 from tests.named_files import ROOT, files_named
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.readers.records.arrow.arrow import Arrow
+from shardctl.readers.records.arrow import Arrow
 from shardctl.readers.records.contents import FileContents
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, counted, in_this_run, random_of_a_fuzz_run, some_of
@@ -149,7 +149,7 @@ def test_a_changed_byte_never_makes_another_count_of_rows(options: dict[str, Any
 
 _READ_ALL_CHANGES = """
 import random, sys
-from shardctl.readers.records.arrow.arrow import Arrow
+from shardctl.readers.records.arrow import Arrow
 from tests.byte_sources import near
 data, rng = sys.stdin.buffer.read(), random.Random(15)
 for _ in range(int(sys.argv[1])):

@@ -8,7 +8,7 @@ import random
 import pyarrow as pa
 import pytest
 
-from shardctl.readers.records.arrow.messages import read_footer, read_message
+from shardctl.readers.records.arrow import read_footer, read_message
 from tests.cases import counted
 
 

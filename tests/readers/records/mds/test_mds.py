@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.mds.mds import MDS
+from shardctl.readers.records.mds import MDS
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import counted
 from tests.mds_shards import shard

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.readers.records.mds.zstandard_frames import read_frame
+from shardctl.readers.records.mds import read_frame
 from shardctl.readers.records.ranges.packed import PackedError
 from shardctl.readers.records.ranges.window import Window
 from tests.byte_sources import RECORDED, near

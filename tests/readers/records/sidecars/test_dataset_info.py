@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from shardctl.readers.records.sidecars.dataset_info import HuggingFaceInfo, TfdsInfo
+from shardctl.readers.records.sidecars import HuggingFaceInfo, TfdsInfo
 from tests.byte_sources import RECORDED
 from tests.tfds_datasets import build_dataset
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.records.sidecars.expected import ExpectedCount, disagreement
+from shardctl.readers.records.sidecars import ExpectedCount, disagreement
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.records.sidecars.hashes import (
+from shardctl.files.stores.stores import LocalStore
+from shardctl.readers.records.sidecars import (
     hash_difference,
     hash_differences,
     unknown_hashes,

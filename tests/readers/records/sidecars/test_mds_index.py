@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.readers.records.sidecars.mds_index import ShardIndex
+from shardctl.readers.records.sidecars import ShardIndex
 from tests.byte_sources import RECORDED
 
 

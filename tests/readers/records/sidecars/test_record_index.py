@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.records.sidecars import record_index
-from shardctl.readers.records.sidecars.record_index import RecordIndices, is_record_index
+from shardctl.files.stores.stores import LocalStore
+from shardctl.readers.records import sidecars as record_index
+from shardctl.readers.records.sidecars import RecordIndices, is_record_index
 from tests.record_files import framed
 
 

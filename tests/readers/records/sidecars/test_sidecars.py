@@ -6,11 +6,11 @@ import json
 import shutil
 from pathlib import Path
 
-from shardctl.files.stores.local import LocalStore
 from shardctl.files.stores.store import StoredFile
+from shardctl.files.stores.stores import LocalStore
 from shardctl.readers.index.index import index
 from shardctl.readers.records.read_file import FORMATS, count_file, format_of
-from shardctl.readers.records.sidecars.sidecars import Sidecars, expected_counts
+from shardctl.readers.records.sidecars import Sidecars, expected_counts
 from shardctl.rendering.index.index import summary
 from tests.byte_sources import RECORDED
 from tests.record_files import framed

@@ -10,10 +10,10 @@ from itertools import pairwise
 
 import pytest
 
-from shardctl.files.stores.local import LocalSource
+from shardctl.files.stores.stores import LocalSource
 from shardctl.readers.records.tfrecord import blocks
 from shardctl.readers.records.tfrecord.blocks import NearBlocks
-from shardctl.readers.records.tfrecord.tfrecord import TFRecord
+from shardctl.readers.records.tfrecord.scan import TFRecord
 from tests.record_files import FarSource, counted_near, framed
 
 KB = 1 << 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from shardctl.readers.records.tfrecord.headers import NO_LENGTH, Lengths, equal_headers
+from shardctl.readers.records.tfrecord.blocks import NO_LENGTH, Lengths, equal_headers
 from tests.cases import counted
 from tests.record_files import header
 

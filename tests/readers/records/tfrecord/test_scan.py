@@ -15,10 +15,10 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import MissingDependencyError
-from shardctl.files.stores.local import LocalSource
+from shardctl.files.stores.stores import LocalSource
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.tfrecord import blocks, scan
-from shardctl.readers.records.tfrecord.tfrecord import TFRecord
+from shardctl.readers.records.tfrecord.scan import TFRecord
 from tests.cases import (
     FUZZ,
     add_cases,

@@ -12,7 +12,7 @@ from shardctl.files.stores.stores import store_of
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.read_file import count_file
 from shardctl.readers.records.tfrecord import blocks, inflated
-from shardctl.readers.records.tfrecord.tfrecord import TFRecord
+from shardctl.readers.records.tfrecord.scan import TFRecord
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import FolderServer
 from tests.record_files import counted_near, framed

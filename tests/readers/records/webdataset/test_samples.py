@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.readers.records.webdataset.samples import Samples
+from shardctl.readers.records.webdataset import Samples
 from tests.cases import counted
 
 

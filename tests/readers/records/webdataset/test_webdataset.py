@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.webdataset.webdataset import WebDataset
+from shardctl.readers.records.webdataset import WebDataset
 from tests.byte_sources import RECORDED, far, near
 from tests.cases import FUZZ, add_cases, counted, random_of_a_fuzz_run
 from tests.tar_files import archive, random_archive, samples_by_webdataset, samples_of_plain_names

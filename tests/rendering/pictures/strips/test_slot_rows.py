@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.pictures.strips import strips
+from shardctl.planning.shard_map import strips
 from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.pictures.picture import Box, Label
-from shardctl.rendering.pictures.strips.slot_rows import first_slots, slot_rows
+from shardctl.rendering.pictures.simulate import first_slots, slot_rows
 from tests.rendering.pictured import dataset
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.planning.pictures.strips import Strips, strips
+from shardctl.planning.shard_map import Strips, strips
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.text.orders.strip_rows import (
+from shardctl.rendering.text.step_rows import (
     epoch_starts,
     hues_of,
     ids_text,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shardctl.core.loaders.hugging_face.eras import era_of
-from shardctl.core.loaders.hugging_face.formats import streams_tables
+from shardctl.core.loaders.hugging_face.eras import era_of, streams_tables
 from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted

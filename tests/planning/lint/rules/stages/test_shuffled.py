@@ -37,6 +37,21 @@ CASES: tuple[Row, ...] = (
     ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"batch(64) | unbatch | {SHUFFLE}")),
     ("SC072", staged(f"batch(64) | {SHUFFLE}"), staged(f"{SHUFFLE} | batch(64) | {SHUFFLE}")),
     ("SC072", staged(f"batch(2) | {SHUFFLE}"), staged(f"batch(1) | {SHUFFLE}")),
+    ("SC078", staged("filter | batch(64)"), staged("filter(kept='log.txt') | batch(64)")),
+    ("SC078", staged("flat_map"), staged("map")),
+    ("SC079", staged("batch(64) | skip(5000)"), staged("skip(5000) | batch(64)")),
+    ("SC079", staged("skip(6400)"), staged("skip(6399)")),
+    ("SC079", staged("take(0)"), staged("take(1)")),
+    (
+        "SC079",
+        staged("take(9) | batch(10, drop_remainder=True)"),
+        staged("take(10) | batch(10, drop_remainder=True)"),
+    ),
+    ("SC079", staged("take(3) | shard(4, 3)"), staged("take(4) | shard(4, 3)")),
+    ("SC079", staged("repeat | concatenate(test)"), staged("concatenate(test) | repeat")),
+    ("SC079", staged("repeat | concatenate(test)"), staged("repeat(2) | concatenate(test)")),
+    # What comes there is nothing already, or not known.
+    ("SC079", staged("batch(64) | skip(100)"), staged("batch(64) | filter | skip(100)")),
 )
 
 
@@ -51,3 +66,11 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
 
 def test_every_rule_has_a_case() -> None:
     assert {code for code, _, _ in CASES} == codes_of(shuffled)
+
+
+def test_several_hosts_make_a_warning_of_an_open_count() -> None:
+    alone, several = (staged("filter", usage={"hosts": n}).lint().findings for n in (1, 4))
+    assert [f.severity for f in alone if f.rule.code == "SC078"] == ["notice"]
+    assert [f.severity for f in several if f.rule.code == "SC078"] == ["warning"]
+    endless = staged("filter | repeat", usage={"hosts": 4}).lint().findings
+    assert [f.severity for f in endless if f.rule.code == "SC078"] == ["notice"]

@@ -1,1 +1,0 @@
-"""Many epochs of an order at once."""

@@ -1,1 +1,0 @@
-"""Rows that are made of columns, written at once: many times as fast as a row at a time."""

@@ -1,1 +1,0 @@
-"""Long lists in texts, read and written faster than the rest."""

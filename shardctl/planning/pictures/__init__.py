@@ -1,1 +1,0 @@
-"""The numbers of pictures that no answer has: what lies where, in as many cells as can be seen."""

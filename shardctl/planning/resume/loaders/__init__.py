@@ -1,1 +1,0 @@
-"""How do other loaders than TFDS's go on where they stopped?"""

@@ -1,0 +1,327 @@
+"""What do the readers of a pipeline read: which datasets, and which part of each?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from shardctl.core.dataset.combined import combined, distinct_datasets, labels_of
+from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.reader_order import ReaderOrder
+from shardctl.core.order.reads_of_host import listing_warnings
+from shardctl.core.order.staged import Origin, StagedOrder
+from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
+from shardctl.core.provided import provided
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import short_form
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Concatenate,
+    Filter,
+    Pipeline,
+    Read,
+    Repeat,
+    SampleFromDatasets,
+    Shared,
+    Shuffle,
+    Source,
+    Take,
+    Zip,
+    readers_of,
+    sources_of,
+)
+from shardctl.core.stages.text import text_of
+from shardctl.core.text import printable, quoted
+from shardctl.core.tfds_rules import INT64_MAX
+from shardctl.errors import UsageError
+from shardctl.planning.file_formats import format_warnings, refuse_open_splits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedSources(Resolved):
+    """The ranges that all readers of a pipeline select, over one dataset that holds all of theirs.
+
+    given: what the reader of the command was given, which holds for readers that name nothing of
+        their own; the same stages under other settings are resolved from it again.
+    known: datasets by the references of readers that are not looked up, then as now.
+    """
+
+    given: tuple[Dataset, str | None] = field(compare=False, repr=False)
+    known: Mapping[str, Dataset] = field(default_factory=dict, compare=False, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources:
+    """What the readers of a pipeline read: the whole, and the part and the origin of each."""
+
+    resolved: ResolvedSources
+    origins: Mapping[Read, Origin]
+    parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
+
+    def order(self, settings: ReadSettings) -> StagedOrder:
+        """Return the order of the pipeline under settings with these readers."""
+        readers = {
+            read: ReaderOrder(dataset, ranges, _of_one_epoch(settings, read))
+            for read, (dataset, ranges) in self.parts.items()
+        }
+        assert settings.stages is not None
+        sizes = {read: order.epoch_size for read, order in readers.items()}
+        progress = progress_of(settings.stages, sizes, settings.pass_index)
+        return StagedOrder(
+            self.resolved.dataset,
+            readers,
+            settings,
+            origins=self.origins,
+            advance=None if progress is None else progress.advance,
+        )
+
+
+def sources(
+    dataset: Dataset,
+    spec: str | None,
+    settings: ReadSettings,
+    known: Mapping[str, Dataset] | None = None,
+) -> Sources:
+    """Return what the readers of stages read, where the command reads `spec` of `dataset`.
+
+    known: datasets by the references of readers; others are looked up.
+
+    Raises:
+        UsageError: a bad spec, or a source whose examples no dataset has.
+    """
+    assert settings.stages is not None
+    for source in sources_of(settings.stages):
+        if not isinstance(source, Read):
+            raise UsageError(
+                phrase(
+                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                    "order is that of what read(..) hands out",
+                    quoted(source.name),
+                )
+            )
+    reads = list(dict.fromkeys(readers_of(settings.stages)))
+    of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
+    specs = {
+        read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
+        for read in reads
+    }
+    found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
+    for resolved in found.values():
+        refuse_open_splits(resolved)
+    datasets = distinct_datasets(of_read.values())
+    whole = combined(datasets)
+    names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
+    parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
+    origins: dict[Read, Origin] = {}
+    warnings: list[str] = []
+    for read in reads:
+        own = next(one for one in datasets if one == of_read[read])
+        ranges, label = found[read].ranges, ""
+        if len(datasets) > 1:
+            label = f"{names[id(own)]}/"
+            ranges = tuple(
+                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
+            )
+        # Whether examples are in order decides how a reader of its own reads.
+        parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
+        origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
+        warnings += found[read].warnings
+        warnings += format_warnings(own, found[read].ranges)
+        if not read.listed:  # which is refused instead
+            own_settings = settings_of_read(settings, read)
+            warnings += listing_warnings(own, found[read].ranges, own_settings)
+    return Sources(
+        resolved=ResolvedSources(
+            dataset=whole,
+            spec=", ".join(dict.fromkeys(origin.name for origin in origins.values())),
+            ranges=tuple(piece for _, ranges in parts.values() for piece in ranges),
+            warnings=tuple(dict.fromkeys(warnings)),
+            given=(dataset, spec),
+            known=known or {},
+        ),
+        origins=origins,
+        parts=parts,
+    )
+
+
+def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
+    by_ref = dict(known)
+    for read in reads:
+        if read.data is not None and read.data not in by_ref:
+            by_ref[read.data] = as_dataset(read.data)
+    return [dataset if read.data is None else by_ref[read.data] for read in reads]
+
+
+def spec_of_reader(
+    read: Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
+) -> str:
+    """Return what a reader reads of its dataset, where the command is given `spec`.
+
+    is_known: the dataset is one that was kept, whose files need not be here.
+
+    Raises:
+        UsageError: files that the script lists itself in another order, see `Read.listed`.
+    """
+    if read.spec is not None:
+        return read.spec
+    if read.listed:
+        if read.data is None:  # as only a file that somebody edited says
+            raise UsageError("read: files that the script lists itself need data, their pattern")
+        listed: str = provided("listed")(read.data, dataset, look=not is_known)
+        return listed
+    if spec is not None and read.data is None:
+        return spec
+    return default_spec(dataset)
+
+
+def _of_one_epoch(settings: ReadSettings, read: Read) -> ReadSettings:
+    return replace(settings_of_read(settings, read), pass_index=0, loop="python")
+
+
+def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
+    """Refuse a spec that no reader of the stages takes.
+
+    Raises:
+        UsageError: all readers say themselves what they read.
+    """
+    if spec is None or settings.stages is None:
+        return
+    if all(read.spec is not None or read.data is not None for read in readers_of(settings.stages)):
+        raise UsageError(
+            phrase(
+                "{} and {stages} {}: the stages say what is read; leave one of them out",
+                quoted(spec),
+                printable(text_of(settings.stages), 60),
+            )
+        )
+
+
+def without_own(settings: ReadSettings) -> ReadSettings:
+    """Return settings whose one reader reads what the command does, in the short form if it can.
+
+    What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
+    """
+    reader = single_reader(settings)
+    if reader is None or settings.stages is None:
+        return settings
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
+    return short_form(replace(settings, stages=plain))
+
+
+def single_reader(settings: ReadSettings) -> Read | None:
+    """Return the one reader of stages; None where there are several, or what combines one."""
+    if settings.stages is None:
+        return None
+    if len(list(sources_of(settings.stages))) > 1:
+        return None
+    source = settings.stages.source
+    return source if isinstance(source, Read) else None
+
+
+# How long does it take to follow a pipeline, before that is begun?
+
+PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
+_MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
+
+_LESS = phrase("end the stages earlier with take(N), or read a part as train[:1%]")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Extent:
+    """At most how many examples a pipeline hands out, in elements of how many, and of what.
+
+    readings: how often a dataset of it is read. counted: whether that takes a count of each
+    example. seeded: whether each reading takes seeds.
+    """
+
+    examples: float
+    width: float = 1
+    readings: float = 1
+    counted: bool = False
+    seeded: bool = False
+
+
+def progress_of(
+    stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0
+) -> Progress | None:
+    """Return what is told how far a pipeline is followed; None where counting takes no time.
+
+    `sizes` are the examples of its readers.
+
+    Raises:
+        UsageError: it would take more than a day, or more memory than there is.
+    """
+    extent = _extent(stages, sizes)
+    passes = pass_index + 1
+    readings = extent.readings * passes
+    if extent.seeded and readings != inf and readings > _MOST_READINGS:
+        raise UsageError(
+            phrase(
+                "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
+                "{:,} times is refused; repeat it less often",
+                int(readings),
+                _MOST_READINGS,
+            )
+        )
+    if extent.examples != inf and extent.examples > INT64_MAX:
+        raise UsageError(phrase("{stages} repeat too often: positions go up to {}", INT64_MAX))
+    total = extent.examples * passes if extent.counted and extent.examples != inf else 0
+    if not total:
+        return None
+    return Progress(
+        None, "examples of the stages", int(total), per_second=PER_SECOND, instead=_LESS
+    )
+
+
+def _extent(pipeline: Pipeline, sizes: Mapping[Read, int]) -> _Extent:
+    extent = _source_extent(pipeline.source, sizes)
+    examples, width = extent.examples, extent.width
+    readings, counted, seeded = extent.readings, extent.counted, extent.seeded
+    for stage in pipeline.stages:
+        if isinstance(stage, Repeat):
+            times = inf if stage.count is None else stage.count
+            examples, readings = _times(examples, times), _times(readings, times)
+        elif isinstance(stage, Batch):
+            width *= stage.size
+        elif isinstance(stage, Take) and stage.count >= 0:
+            examples = min(examples, stage.count * width)
+            # Of what has no end, as often as there are examples left of it at most.
+            readings = min(readings, max(1.0, examples))
+        elif isinstance(stage, Concatenate):
+            other = _extent(stage.other, sizes)
+            examples, width = examples + other.examples, max(width, other.width)
+            readings, counted = max(readings, other.readings), counted or other.counted
+            seeded |= other.seeded
+        elif isinstance(stage, Shuffle):
+            seeded |= stage.reshuffle is not False
+        counted |= isinstance(stage, Filter)
+    return _Extent(
+        examples=examples, width=width, readings=readings, counted=counted, seeded=seeded
+    )
+
+
+def _source_extent(source: Source, sizes: Mapping[Read, int]) -> _Extent:
+    if isinstance(source, Read):
+        return _Extent(examples=sizes[source], seeded=bool(source.settings))
+    if isinstance(source, Shared):
+        return _extent(source.pipeline, sizes)
+    if not isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        return _Extent(examples=inf)
+    parts = [_extent(part, sizes) for part in source.inputs]
+    return _Extent(
+        examples=sum(part.examples for part in parts),
+        width=sum(part.width for part in parts),
+        readings=max(part.readings for part in parts),
+        counted=not isinstance(source, Zip) or any(part.counted for part in parts),
+        seeded=any(part.seeded for part in parts),
+    )
+
+
+def _times(number: float, times: float) -> float:
+    return 0 if not number else number * times

@@ -1,1 +1,0 @@
-"""Files counted by a Beam pipeline, where one machine is not enough."""

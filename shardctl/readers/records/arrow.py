@@ -1,0 +1,344 @@
+"""Arrow files: streams of messages, and files with a footer that says where these are."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from shardctl.core.dataset.file_finding import FindingKind
+from shardctl.core.text import printable
+from shardctl.files.stores.store import ByteSource
+from shardctl.readers.records.arrow_library import pyarrow_module
+from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
+from shardctl.readers.records.ranges.window import Window
+
+_MAGIC = b"ARROW1"
+_TAIL = 1 << 16  # bytes in which most footers are
+_MOST_METADATA = 1 << 28
+_ALIGNMENT = 8
+_LESS_THAN_A_BATCH = 64  # bytes: padding, and the mark that ends the stream before the footer
+
+
+class Arrow:
+    """Batches of rows, each with its length in the metadata of its message."""
+
+    name = "arrow"
+    suffixes: tuple[str, ...] = (".arrow", ".arrows")
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+    ) -> FileContents:
+        """Return how many rows a file holds, see `RecordFormat.count`.
+
+        Arrow files carry no checksums: with `checksums` every batch is decoded and validated by
+        pyarrow, so that a changed byte which can still be decoded is not noticed.
+        """
+        window = Window(source, told)
+        num_rows: int | None
+        has_footer = window.at(0, len(_MAGIC)) == _MAGIC
+        try:
+            if has_footer:
+                num_rows, num_read = _rows_of_file(source, told)
+            else:
+                num_rows, num_read = _rows_of_stream(window, source.num_bytes), 0
+        except _DamagedError as error:
+            num_rows, num_read, damage = error.num_rows, 0, error.damage
+            found = FileContents(num_records=num_rows, damage=damage)
+        else:
+            found = FileContents(num_records=num_rows)
+            if checksums:
+                found = _decoded(source, has_footer, num_rows, told)
+        num_read += window.num_bytes_read
+        whole = checksums and found.damage is None
+        return replace(
+            found,
+            num_bytes=source.num_bytes,
+            num_bytes_read=source.num_bytes if whole else min(num_read, source.num_bytes),
+        )
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return whether a file begins as Arrow's files or streams do, see `RecordFormat.is_of`."""
+        if head.startswith(_MAGIC):
+            return True
+        if not head.startswith(CONTINUATION) or len(head) < 8:
+            return False
+        return 0 < int.from_bytes(head[4:8], "little", signed=True) <= _MOST_METADATA
+
+
+class _DamagedError(Exception):
+    """What is wrong with a file whose rows were counted up to there, None for not at all."""
+
+    def __init__(self, num_rows: int | None, kind: FindingKind, byte: int, text: str) -> None:
+        super().__init__(text)
+        self.num_rows = num_rows
+        said = f"at byte {byte}: {printable(text, 150)}"
+        self.damage = Damage(kind=kind, text=said, record=num_rows, byte=byte)
+
+
+def _rows_of_stream(window: Window, end: int) -> int:
+    position = num_rows = 0
+    is_first = True
+    while True:
+        prefix = window.at(position, 8)
+        if not prefix:
+            text = "the file is empty" if is_first else "the mark that ends a stream is not there"
+            raise _DamagedError(None if is_first else num_rows, "cut", position, text)
+        # Before 0.15 there was no continuation, and the length came first.
+        begins = 4 if prefix.startswith(CONTINUATION) else 0
+        if len(prefix) < begins + 4:
+            raise _DamagedError(num_rows, "cut", position, "the length of a message is cut off")
+        length = int.from_bytes(prefix[begins : begins + 4], "little", signed=True)
+        begins += 4
+        if length == 0 and not is_first:
+            _check_behind(window, position + begins, num_rows)
+            return num_rows
+        text = f"metadata of {length} bytes, and {end - position - begins} are left"
+        if is_first and (not begins or not 0 < length <= _MOST_METADATA):
+            raise _DamagedError(None, "broken", 0, "no Arrow stream")
+        if not 0 < length <= _MOST_METADATA:
+            raise _DamagedError(num_rows, "header", position, f"a message of {length} bytes")
+        if position + begins + length > end:
+            raise _DamagedError(None if is_first else num_rows, "cut", position, text)
+        metadata = window.at(position + begins, length)
+        message = _message(metadata, num_rows, position, is_first=is_first)
+        following = position + begins + length + message.num_bytes
+        if following > end:
+            left = end - position - begins - length
+            text = f"{left} of the {message.num_bytes} bytes of a batch are left"
+            raise _DamagedError(num_rows, "cut", position, text)
+        num_rows += message.num_rows
+        position, is_first = following, False
+
+
+def _message(metadata: bytes, num_rows: int, position: int, *, is_first: bool) -> Message:
+    try:
+        message = read_message(metadata)
+        if (message.kind == "schema") != is_first:
+            raise ValueError("the schema is not the first message, and the only one")
+    except ValueError as error:
+        kind: FindingKind = "broken" if is_first else "header"
+        raise _DamagedError(None if is_first else num_rows, kind, position, str(error)) from error
+    return message
+
+
+def _check_behind(window: Window, end: int, num_rows: int) -> None:
+    """Refuse what follows the end of a stream, which no reader sees."""
+    if window.at(end, 1):
+        raise _DamagedError(num_rows, "broken", end, "data follows the end of the stream")
+
+
+def _rows_of_file(source: ByteSource, told: Told) -> tuple[int, int]:
+    """Return the rows by the batches that the footer names, and how many bytes were read for it."""
+    end = source.num_bytes
+    tail = source.read(max(0, end - _TAIL), end)
+    if len(tail) < len(_MAGIC) + 4 or not tail.endswith(_MAGIC):
+        raise _DamagedError(None, "cut", end, "the file does not end as Arrow files do")
+    length = int.from_bytes(tail[-10:-6], "little", signed=True)
+    begin = end - 10 - length
+    if length <= 0 or begin < _ALIGNMENT:
+        raise _DamagedError(None, "broken", end - 10, f"a footer of {length} bytes")
+    if length + 10 > len(tail):
+        tail = source.read(begin, end)
+    try:
+        dictionaries, batches = read_footer(tail[-10 - length : -10])
+    except ValueError as error:
+        raise _DamagedError(None, "broken", begin, f"no footer: {error}") from error
+    found = 0
+    for block in (*dictionaries, *batches):
+        if (
+            block.metadata_bytes < 8
+            or block.num_bytes < 0
+            or not (_ALIGNMENT <= block.offset <= begin - block.metadata_bytes - block.num_bytes)
+        ):
+            raise _DamagedError(None, "broken", begin, "its footer names a place outside the file")
+    _check_between([*dictionaries, *batches], begin)
+    ranges = [(block.offset, block.offset + block.metadata_bytes) for block in batches]
+    heads = source.read_many(ranges)
+    num_rows = 0
+    for block, head in zip(batches, heads, strict=True):
+        num_rows += _rows_of_block(block, head, num_rows)
+        found += len(head)
+    told(found + len(tail))
+    return num_rows, found + len(tail)
+
+
+def _check_between(blocks: list[Block], begin: int) -> None:
+    """Refuse a footer that leaves out what could be a batch, of those one behind the other."""
+    blocks = sorted(blocks, key=lambda block: block.offset)
+    starts = [*(block.offset for block in blocks[1:]), begin]
+    for block, following in zip(blocks, starts, strict=False):
+        end = block.offset + block.metadata_bytes + block.num_bytes
+        if not 0 <= following - end <= _LESS_THAN_A_BATCH:
+            text = f"its footer does not say what is between byte {end} and byte {following}"
+            raise _DamagedError(None, "broken", begin, text)
+
+
+def _rows_of_block(block: Block, head: bytes, num_rows: int) -> int:
+    begins = 8 if head.startswith(CONTINUATION) else 4
+    try:
+        message = read_message(head[begins:])
+        if message.kind != "rows" or message.num_bytes != block.num_bytes:
+            raise ValueError("the footer and the batch do not say the same")
+    except ValueError as error:
+        raise _DamagedError(num_rows, "header", block.offset, str(error)) from error
+    return message.num_rows
+
+
+def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> FileContents:
+    """Return what pyarrow reads of a file whose messages are whole.
+
+    Raises:
+        MissingDependencyError: pyarrow is not installed.
+    """
+    pa = pyarrow_module("pyarrow", "checking arrow files")
+    num_rows, done, file = 0, 0, source.file()
+    try:
+        file.seek(0)
+        opened = pa.ipc.open_file(file) if has_footer else pa.ipc.open_stream(file)
+        _ = opened.schema.names  # those that are no text raise here
+        batches = map(opened.get_batch, range(opened.num_record_batches)) if has_footer else opened
+        for batch in batches:
+            batch.validate(full=True)
+            num_rows += batch.num_rows
+            reached = source.num_bytes * num_rows // max(stated, 1)
+            told(reached - done)
+            done = reached
+    except (pa.ArrowException, OSError, ValueError) as error:
+        damage = refused(error, record=num_rows)
+        return FileContents(num_records=num_rows, checked="decoded", damage=damage)
+    return FileContents(num_records=num_rows, checked="decoded")
+
+
+# Arrow's IPC messages by their metadata: what kind each is, how many rows, how long its body.
+#
+# Source: arrow/format/Message.fbs and File.fbs, in FlatBuffers' own encoding; "Encapsulated
+# message format" of the Arrow columnar specification.
+
+CONTINUATION = b"\xff\xff\xff\xff"
+
+Kind = Literal["schema", "dictionary", "rows"]
+_KINDS: dict[int, Kind] = {1: "schema", 2: "dictionary", 3: "rows"}  # the union MessageHeader
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Message:
+    """One message: `num_bytes` is the length of the body behind its metadata."""
+
+    kind: Kind
+    num_rows: int
+    num_bytes: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """Where a message of a file is: its metadata, prefix and padding included, then its body."""
+
+    offset: int
+    metadata_bytes: int
+    num_bytes: int
+
+
+def read_message(metadata: bytes) -> Message:
+    """Return what the metadata of a message says.
+
+    Raises:
+        ValueError: it is no such message.
+    """
+    table = _root(metadata)
+    number = table.scalar(1, "B")
+    kind = _KINDS.get(number)
+    if kind is None:
+        raise ValueError(f"a message of kind {number}, which holds no rows of a table")
+    num_bytes = table.scalar(3, "q")
+    num_rows = _num_rows(table.table(2), num_bytes) if kind == "rows" else 0
+    if num_rows < 0 or num_bytes < 0:
+        raise ValueError("a message of negative length")
+    return Message(kind=kind, num_rows=num_rows, num_bytes=num_bytes)
+
+
+def _num_rows(batch: _Table, num_bytes: int) -> int:
+    """Return the length of a batch, which is that of its first column too."""
+    num_rows, first = batch.scalar(0, "q"), batch.first(1)
+    if first is None and num_bytes:
+        raise ValueError("a batch of no columns that has data")
+    if first not in (None, num_rows):
+        raise ValueError(f"a batch of {num_rows} rows, of which a column has {first}")
+    return num_rows
+
+
+def read_footer(footer: bytes) -> tuple[list[Block], list[Block]]:
+    """Return where the dictionaries and the rows of a file are.
+
+    Raises:
+        ValueError: it is no footer.
+    """
+    table = _root(footer)
+    table.table(1)  # the schema, without which nothing can be read
+    return table.blocks(2), table.blocks(3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Table:
+    """A table of FlatBuffers: fields by number, each found through the table's own list of them."""
+
+    data: bytes
+    position: int
+
+    def _unpack(self, kind: str, position: int) -> int:
+        if position < 0:
+            raise ValueError("a place before the metadata")
+        try:
+            found: int = struct.unpack_from(f"<{kind}", self.data, position)[0]
+        except struct.error as error:
+            raise ValueError("a place behind the metadata") from error
+        return found
+
+    def _field(self, number: int) -> int | None:
+        fields = self.position - self._unpack("i", self.position)
+        entry = 4 + 2 * number
+        if entry + 2 > self._unpack("H", fields):
+            return None
+        offset = self._unpack("H", fields + entry)
+        return self.position + offset if offset else None
+
+    def scalar(self, number: int, kind: str) -> int:
+        """Return a number, 0 where the table does not hold it, as the default of all is."""
+        place = self._field(number)
+        return 0 if place is None else self._unpack(kind, place)
+
+    def _behind(self, number: int) -> int | None:
+        place = self._field(number)
+        return None if place is None else place + self._unpack("I", place)
+
+    def table(self, number: int) -> _Table:
+        """Return the table that a field points at."""
+        place = self._behind(number)
+        if place is None:
+            raise ValueError("a field that is needed is not there")
+        self._unpack("i", place)
+        return _Table(self.data, place)
+
+    def first(self, number: int) -> int | None:
+        """Return the int64 that the first struct of a list begins with, None of an empty list."""
+        place = self._behind(number)
+        return (
+            None if place is None or not self._unpack("I", place) else self._unpack("q", place + 4)
+        )
+
+    def blocks(self, number: int) -> list[Block]:
+        """Return a list of the struct Block: int64 offset, int32 and padding, int64."""
+        place = self._behind(number)
+        if place is None:
+            return []
+        length = self._unpack("I", place)
+        begin, stop = place + 4, place + 4 + 24 * length
+        if stop > len(self.data):
+            raise ValueError("a place behind the metadata")
+        found = struct.iter_unpack("<qi4xq", self.data[begin:stop])
+        return [Block(offset=at, metadata_bytes=head, num_bytes=body) for at, head, body in found]
+
+
+def _root(data: bytes) -> _Table:
+    outer = _Table(data, 0)
+    return _Table(data, outer._unpack("I", 0))

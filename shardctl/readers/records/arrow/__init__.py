@@ -1,1 +1,0 @@
-"""Arrow files, as Hugging Face Datasets writes them: rows counted by the headers of messages."""

@@ -1,0 +1,235 @@
+"""MDS shards by their own header, plain or compressed as a whole.
+
+Source: mosaicml-streaming 0.13, streaming/base/format/mds/writer.py, encode_joint_shard: uint32
+number of samples, uint32 offsets of the samples and of the end, the columns as JSON, the samples.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import struct
+from dataclasses import dataclass, replace
+
+from shardctl.core.dataset.file_finding import FindingKind
+from shardctl.errors import MissingDependencyError
+from shardctl.files.stores.store import ByteSource
+from shardctl.readers.records.contents import Damage, FileContents, Told, untold
+from shardctl.readers.records.ranges.packed import PackedError, Unpacked, packed_as
+from shardctl.readers.records.ranges.window import Bytes, Window
+
+_NUMBER = 4  # bytes of each number of the header
+_AHEAD = 1 << 16  # bytes in which the header of most shards is
+_PIECE = 1 << 14  # offsets that are checked at a time
+_HEAD_BYTES = 1 << 12  # what `is_of` is given, of a file that is not shorter
+_MOST_COLUMNS = 1 << 24  # bytes of JSON; it names the columns
+_COLUMNS = b'{"column_encodings": '
+
+
+class MDS:
+    """A shard says in its first bytes how many samples it holds, and where each begins."""
+
+    name = "mds"
+    suffixes: tuple[str, ...] = (".mds",)
+
+    def count(
+        self, source: ByteSource, *, checksums: bool = False, told: Told = untold
+    ) -> FileContents:
+        """Return how many samples a shard holds, see `RecordFormat.count`.
+
+        MDS has no checksums of its own: with `checksums` all offsets are followed, and a compressed
+        shard is unpacked to its end. Without, a remote shard of zstd that is cut off behind its
+        header shows only in its size, which index.json has. Hashes that this may hold are compared
+        where it is read, see `sidecars`.
+        """
+        window = Window(source, told, ahead=_AHEAD)
+        found = _counted(window, source.num_bytes, checksums=checksums)
+        num_read = window.num_bytes_read
+        damage = found.damage
+        if damage is not None:
+            packing = packed_as(window.at(0, 16))
+            if packing is not None:
+                found, num_read = _in_packed(source, packing, told, checksums=checksums)
+            elif damage.kind == "broken" and source.num_bytes:
+                text = f"{damage.text}; brotli and snappy show in the name alone"
+                found = replace(found, damage=replace(damage, text=text))
+        return replace(
+            found, num_bytes=source.num_bytes, num_bytes_read=min(num_read, source.num_bytes)
+        )
+
+    def is_of(self, head: bytes) -> bool | None:
+        """Return whether a file begins as shards do, see `RecordFormat.is_of`."""
+        if len(head) < 2 * _NUMBER:
+            return False
+        num_samples, first = struct.unpack_from("<II", head)
+        columns = _NUMBER * (num_samples + 2)
+        if not columns < first <= columns + _MOST_COLUMNS:
+            return False
+        if columns + len(_COLUMNS) <= len(head):
+            return head.startswith(_COLUMNS, columns)
+        if len(head) < _HEAD_BYTES:
+            return False  # that is all of the file
+        offsets = struct.unpack(f"<{len(head) // 4 - 1}I", head[4 : len(head) // 4 * 4])
+        return all(a <= b for a, b in itertools.pairwise(offsets))
+
+
+def _counted(data: Bytes, num_bytes: int | None, *, checksums: bool) -> FileContents:
+    """Return what a shard of so many bytes holds; None where its size shows only at its end."""
+    header = data.at(0, 2 * _NUMBER)
+    if len(header) < 2 * _NUMBER:
+        text = "the file is empty" if not header else f"{len(header)} bytes of its header are there"
+        return _damaged(None, "cut" if header else "broken", 0, text)
+    num_samples, first = struct.unpack("<II", header)
+    columns = _NUMBER * (num_samples + 2)  # where they begin: behind the count and the offsets
+    if not columns < first <= columns + _MOST_COLUMNS:
+        return _damaged(None, "broken", 0, "no MDS shard: its header contradicts itself")
+    checked = _checked_offsets(data, num_samples, first) if checksums else None
+    if checked is not None:
+        return checked
+    tail = data.at(columns - _NUMBER, first - columns + _NUMBER)
+    if len(tail) < first - columns + _NUMBER:
+        return _damaged(None, "cut", 0, "its header is cut off")
+    end = int.from_bytes(tail[:_NUMBER], "little")
+    if not _are_columns(tail[_NUMBER:]):
+        return _damaged(None, "broken", columns, "no MDS shard: no columns are behind its offsets")
+    if num_bytes is None:
+        is_there = data.is_within(end) and not data.at(end, 1)
+        said = None if is_there else "more or fewer bytes are there"
+    else:
+        said = None if end == num_bytes else f"{num_bytes} bytes are there"
+    if said is not None:
+        kind: FindingKind = "cut" if num_bytes is not None and num_bytes < end else "broken"
+        text = f"its samples end at byte {end}, and {said}"
+        return _damaged(None, kind, columns - _NUMBER, text)
+    return FileContents(num_records=num_samples)
+
+
+def _checked_offsets(data: Bytes, num_samples: int, first: int) -> FileContents | None:
+    """Return what is wrong where samples begin, None where each begins behind the one before."""
+    before = first
+    for done in range(0, num_samples + 1, _PIECE):
+        size = min(_PIECE, num_samples + 1 - done)
+        found = data.at(_NUMBER * (1 + done), _NUMBER * size)
+        if len(found) < _NUMBER * size:
+            return _damaged(None, "cut", 0, "its header is cut off")
+        for index, (offset,) in enumerate(struct.iter_unpack("<I", found), done):
+            if offset < before:
+                text = f"sample {index} begins at {offset}, before the one before it ends"
+                return _damaged(num_samples, "broken", _NUMBER * (1 + index), text)
+            before = offset
+    return None
+
+
+def _damaged(num_records: int | None, kind: FindingKind, byte: int, text: str) -> FileContents:
+    damage = Damage(kind=kind, text=f"at byte {byte}: {text}", byte=byte)
+    return FileContents(num_records=num_records, damage=damage)
+
+
+def _are_columns(text: bytes) -> bool:
+    try:
+        columns = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(columns, dict) and "column_names" in columns
+
+
+def _in_packed(
+    source: ByteSource, packing: str, told: Told, *, checksums: bool
+) -> tuple[FileContents, int]:
+    """Return what a compressed shard holds, and how many bytes were read for it.
+
+    Without `checksums` the beginning is unpacked alone, where the compression says how long the
+    whole is: gzip in its last bytes, zstd in its first.
+    """
+    try:
+        data = Unpacked(source, packing, told)
+    except MissingDependencyError as error:
+        damage = Damage(kind="compressed", text=f"{error}; or index.json says how many samples")
+        return FileContents(num_records=None, damage=damage), 0
+    try:
+        num_bytes = None if checksums else _unpacked_bytes(source, packing)
+        found = _counted(data, num_bytes, checksums=checksums)
+        if found.damage is not None:
+            text = f"unpacked from {packing}, {found.damage.text}"
+            found = replace(found, damage=replace(found.damage, text=text, byte=None))
+        elif num_bytes is None and (data.drain() or data.behind()):
+            text = f"data follows its {packing} stream"
+            found = replace(found, damage=Damage(kind="broken", text=text))
+    except PackedError as error:
+        found = FileContents(num_records=None, damage=Damage(kind=error.kind, text=str(error)))
+    return found, data.num_bytes_read
+
+
+def _unpacked_bytes(source: ByteSource, packing: str) -> int | None:
+    """Return how long a compressed shard is unpacked, None where only unpacking it tells.
+
+    Raises:
+        PackedError: it is cut off.
+    """
+    if packing == "gzip":  # RFC 1952, 2.3.1: ISIZE
+        return int.from_bytes(source.read(max(0, source.num_bytes - 4), source.num_bytes), "little")
+    if packing != "zstd":
+        return None
+    frame = read_frame(Window(source), walk=source.local_path is not None)
+    if frame.end is not None and frame.end != source.num_bytes:
+        said = f"its frame ends at byte {frame.end} of {source.num_bytes}"
+        raise PackedError("cut" if frame.end > source.num_bytes else "broken", f"zstd: {said}")
+    return frame.num_bytes
+
+
+# How long a frame of Zstandard is, packed and unpacked, without unpacking it.
+#
+# Source: RFC 8878, 3.1.1.
+
+_MAGIC_BYTES = 4
+_DICTIONARY_BYTES = (0, 1, 2, 4)
+_SIZE_BYTES = (0, 2, 4, 8)
+_CHECKSUM_BYTES = 4
+_RUN, _RESERVED = 1, 3  # types of blocks
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frame:
+    """A frame: what it becomes, and where it ends, both None where that is not known."""
+
+    num_bytes: int | None
+    end: int | None
+
+
+def read_frame(data: Bytes, *, walk: bool) -> Frame:
+    """Return what the header of the first frame says, and with `walk` where its blocks end.
+
+    The end lies behind that of a file which is cut off.
+
+    Raises:
+        PackedError: a block of a kind that nobody knows, or the file ends in a header.
+    """
+    descriptor = _number(data, _MAGIC_BYTES, 1)
+    is_single = descriptor >> 5 & 1
+    position = _MAGIC_BYTES + 1 + (not is_single) + _DICTIONARY_BYTES[descriptor & 3]
+    size_bytes = _SIZE_BYTES[descriptor >> 6] or is_single
+    num_bytes = None
+    if size_bytes:
+        num_bytes = _number(data, position, size_bytes) + (256 if size_bytes == 2 else 0)
+    end = _end(data, position + size_bytes) if walk else None
+    if end is not None and descriptor >> 2 & 1:
+        end += _CHECKSUM_BYTES
+    return Frame(num_bytes=num_bytes, end=end)
+
+
+def _end(data: Bytes, position: int) -> int:
+    while True:
+        header = _number(data, position, 3)
+        kind, size = header >> 1 & 3, header >> 3
+        if kind == _RESERVED:
+            raise PackedError("broken", f"zstd: no block at byte {position}")
+        position += 3 + (1 if kind == _RUN else size)
+        if header & 1:
+            return position
+
+
+def _number(data: Bytes, position: int, size: int) -> int:
+    found = data.at(position, size)
+    if len(found) < size:
+        raise PackedError("cut", f"zstd: the file is cut off in a header at byte {position}")
+    return int.from_bytes(found, "little")

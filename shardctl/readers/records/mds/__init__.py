@@ -1,1 +1,0 @@
-"""MosaicML Streaming's shards: a count, a table of offsets, the columns, the samples."""

@@ -1,0 +1,264 @@
+"""A real pipeline as a table, as a document or as rows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.folders import folders_of
+from shardctl.core.settings.document import settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.table import SETTINGS
+from shardctl.core.stages.document import document_of
+from shardctl.core.text import printable
+from shardctl.errors import UsageError
+from shardctl.files.documents import Document, to_yaml
+from shardctl.files.head import kind_head
+from shardctl.planning.inspect import InspectedStage, Inspection
+from shardctl.planning.lint.lint import Finding
+from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+
+CSV_HEADER = (
+    "name",
+    "stage",
+    "level",
+    "call",
+    "operation",
+    "effect",
+    "open",
+    "file",
+    "line",
+)
+_COLUMNS = (
+    Column(heading="#"),
+    Column(heading="stage", align="left"),
+    Column(heading="what it does to the order", align="left"),
+    Column(heading="line", align="left"),
+)
+_INDENT = "  "
+
+
+def inspect_table(
+    inspections: Sequence[Inspection], function: str, screen: Screen
+) -> Iterator[str]:
+    """Yield for each dataset its stages in their order, where it is open, and lint's findings."""
+    for index, inspection in enumerate(inspections):
+        if index:
+            yield "\n"
+        yield paragraph(_title(inspection, function), screen, style="bold")
+        rows = [_row(number, stage) for number, stage in enumerate(inspection.stages, 1)]
+        yield table(_COLUMNS, rows, screen)
+        yield "\n"
+        yield from _verdict(inspection, screen)
+        for finding in inspection.findings() if inspection.predictable else ():
+            headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}"
+            yield paragraph(headline, screen, style=finding.severity)
+            yield from _indented(f"fix: {as_options(finding.fix)}", screen)
+
+
+def _title(inspection: Inspection, function: str) -> str:
+    name = f"{function} [{inspection.name}]" if inspection.name else function
+    if inspection.dataset is None:
+        return f"{name}: elements of no dataset"
+    return f"{name}: {inspection.spec or 'several parts'} of {_datasets_in_words(inspection)}"
+
+
+def _datasets_in_words(inspection: Inspection) -> str:
+    assert inspection.dataset is not None
+    datasets = inspection.datasets.values() or [inspection.dataset]
+    return " and ".join(dataset.title for dataset in datasets)
+
+
+def _row(number: int, stage: InspectedStage) -> Sequence[str]:
+    effect = _effect(stage)
+    shown = effect if stage.reason is None else Cell(effect, "error")
+    return str(number), _INDENT * stage.level + stage.call, shown, str(stage.line or "-")
+
+
+def _effect(stage: InspectedStage) -> str:
+    if stage.reason is None:
+        return stage.effect
+    return f"leaves the order open: {as_options(stage.reason)}"
+
+
+def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
+    if inspection.predictable:
+        yield paragraph("The order is fixed: -f yaml writes the shardctl.yaml of it.", screen)
+    for found in inspection.open:
+        place = "" if found.line is None else f" at {found.line}: {found.line.text}"
+        said = f"{found.stage.call} leaves the order open{place}"
+        yield paragraph(said, screen, style="error")
+        yield from _indented(f"why: {as_options(found.reason)}", screen)
+    if inspection.refused is not None:
+        yield paragraph(as_options(inspection.refused), screen, style="error")
+
+
+def _indented(text: str, screen: Screen) -> Iterator[str]:
+    width = None if screen.width is None else max(screen.width - 2, 10)
+    for line in paragraph(text, replace(screen, width=width)).splitlines():
+        yield f"{_INDENT}{line}\n"
+
+
+def inspect_document(inspections: Sequence[Inspection], function: str) -> Document:
+    """Return the document of `inspect`; of several datasets that of each is in `pipelines`."""
+    datasets = {id(one.dataset): one.dataset for one in inspections if not one.datasets}
+    only = next(iter(datasets.values())) if len(datasets) == 1 else None
+    return {
+        **kind_head("inspect"),
+        "dataset": None if only is None else only.identity.record(),
+        "function": function,
+        "predictable": all(one.predictable for one in inspections),
+        "pipelines": [_pipeline_record(one) for one in inspections],
+    }
+
+
+def _pipeline_record(inspection: Inspection) -> Document:
+    dataset = inspection.dataset
+    ordered = dataset is not None and dataset.ordered
+    several = {ref: one.identity.record() for ref, one in inspection.datasets.items()}
+    return {
+        "name": inspection.name or None,
+        "dataset": None if dataset is None or several else dataset.identity.record(),
+        "datasets": several,
+        "spec": inspection.spec,
+        "predictable": inspection.predictable,
+        "pipeline": settings_in_force(inspection.settings, ordered=ordered),
+        "stages": [_stage_record(stage) for stage in inspection.stages],
+        "open": [
+            {"stage": found.stage.call, "reason": as_options(found.reason), **_place(found.stage)}
+            for found in inspection.open
+        ],
+        "refused": None if inspection.refused is None else as_options(inspection.refused),
+        "findings": [_finding_record(finding) for finding in inspection.findings()],
+    }
+
+
+def _stage_record(stage: InspectedStage) -> Document:
+    return {
+        "call": stage.call,
+        "operation": stage.operation,
+        "level": stage.level,
+        "effect": _effect(stage),
+        "open": None if stage.reason is None else as_options(stage.reason),
+        **_place(stage),
+        "arguments": dict(stage.arguments),
+    }
+
+
+def _place(stage: InspectedStage) -> Document:
+    line = stage.line
+    return {
+        "file": None if line is None else line.file,
+        "line": None if line is None else line.line,
+        "code": None if line is None else line.text,
+    }
+
+
+def _finding_record(finding: Finding) -> Document:
+    return {
+        "code": finding.rule.code,
+        "name": finding.rule.name,
+        "severity": finding.severity,
+        "title": finding.rule.title,
+        "why": as_options(finding.why),
+        "fix": as_options(finding.fix),
+    }
+
+
+def inspect_rows(
+    inspections: Sequence[Inspection], function: str = ""
+) -> Iterator[Sequence[object]]:
+    """Yield a CSV row a stage."""
+    for inspection in inspections:
+        for number, stage in enumerate(inspection.stages, 1):
+            place = _place(stage)
+            yield (
+                inspection.name,
+                number,
+                stage.level,
+                stage.call,
+                stage.operation,
+                _effect(stage),
+                "" if stage.reason is None else as_options(stage.reason),
+                place["file"] or "",
+                place["line"] or "",
+            )
+
+
+# The shardctl.yaml from which commands read as a real pipeline does.
+
+
+def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[str]:
+    """Yield the shardctl.yaml from which the commands read as the pipeline does.
+
+    Raises:
+        UsageError: several datasets, or one that commands cannot name.
+    """
+    inspection = the_one(inspections)
+    dataset = inspection.dataset
+    if dataset is None:
+        raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
+    yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
+    for found in inspection.open:
+        said = printable(f"{found.stage.call}: {as_options(found.reason)}", 500)
+        yield f"# Its order is open: {said}\n"
+    refs = references(dataset)
+    settings = inspection.project_settings
+    # Where files repeat, the cache of TFDS is among the stages, or is not there.
+    linted = {"lint": {"autocache": False}} if settings.repeat_files else {}
+    yield from to_yaml(
+        {
+            "dataset": refs[0] if len(refs) == 1 else refs,
+            "read": settings_document(settings),
+            **linted,
+        }
+    )
+
+
+def the_one(inspections: Sequence[Inspection]) -> Inspection:
+    """Return the inspection where there is one.
+
+    Raises:
+        UsageError: the function returns several datasets.
+    """
+    if len(inspections) == 1:
+        return inspections[0]
+    names = ", ".join(one.name for one in inspections)
+    raise UsageError(
+        f"a shardctl.yaml says how one dataset is read; choose with --only NAME: {names}"
+    )
+
+
+def references(dataset: Dataset) -> list[str]:
+    """Return the references by which commands find a dataset: its folders, or a layout file."""
+    if is_without_metadata(dataset):
+        return [layout_name(dataset)]
+    return [os.fspath(folder.data_dir or folder.title) for folder in folders_of(dataset)]
+
+
+def is_without_metadata(dataset: Dataset) -> bool:
+    """Return whether a dataset is record files that a layout file has to tell of."""
+    return dataset.origin == "record files"
+
+
+def layout_name(dataset: Dataset) -> str:
+    """Return the name of the layout file of record files without metadata."""
+    return f"{dataset.name}.layout.yaml"
+
+
+def settings_document(settings: ReadSettings) -> Document:
+    """Return settings that are not TFDS's defaults, by the names of a shardctl.yaml."""
+    default = ReadSettings()
+    said: dict[str, Any] = {}
+    for setting in SETTINGS:
+        value = getattr(settings, setting.field)
+        if value == getattr(default, setting.field) or setting.field == "stages":
+            continue
+        said[setting.name] = setting.kind.to_document(value)
+    if settings.stages is not None:
+        said["stages"] = document_of(settings.stages)
+    return said

@@ -1,1 +1,0 @@
-"""The table, the document and the shardctl.yaml of `inspect`."""

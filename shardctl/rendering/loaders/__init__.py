@@ -1,1 +1,0 @@
-"""Answers about other loaders than TFDS's, where these have tables and documents of their own."""

@@ -1,1 +1,0 @@
-"""Orders in words: examples as records, blocks, steps and strips as rows."""

@@ -1,1 +1,0 @@
-"""What settings and stages are in TFDS and tf.data: the real calls."""

@@ -1,1 +1,0 @@
-"""The bridge for evaluation: every example once, in padded batches, as many on every host."""

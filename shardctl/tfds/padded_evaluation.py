@@ -1,0 +1,453 @@
+"""An evaluation that sees every example once, in one shape, and ends on every host at once."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from shardctl.core.arguments.checked import checked
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host, HostLike, as_host
+from shardctl.core.instructions.reads import Reads, reads_of
+from shardctl.core.instructions.split_range import SplitRange
+from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.reads_of_host import sorted_reads
+from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.settings.read_settings import (
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+    refuse_loader,
+)
+from shardctl.errors import DatasetError, UsageError
+from shardctl.planning.eval.eval import evaluate
+from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
+from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.imports import tensorflow, without_autograph
+from shardctl.tfds.stage_calls import examples_of_host
+from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.process_host import hosts_said
+from shardctl.tfds.training.records import RecordReader
+
+_OF_AN_EVALUATION = frozenset(
+    ("cycle", "cpus", "block", "deterministic", "reverse", "file_order", "host", "host_by")
+)
+
+
+@checked
+def evaluation(
+    builder: Builder,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    batch: int,
+    hosts: int | None = None,
+    host: int | HostLike | None = None,
+    devices: int = 1,
+    device_axis: bool = False,
+    padding: Literal["repeat", "zeros"] = "repeat",
+    sample_weight: bool = False,
+    as_supervised: bool = False,
+    transform: Transform | None = None,
+    decoders: Any = None,
+    add_tfds_id: bool = False,
+) -> Any:
+    """Return the `tf.data.Dataset` of one host's evaluation: padded batches, each with its mask.
+
+    The plan is that of `shardctl eval --pad`, with its numbers: over all hosts each
+    example comes once with its mask true, every batch has one static shape, so that a step is
+    compiled once, and every host makes as many steps as the one with the most, by batches of
+    padding alone at the end. So no host waits in a collective for one that is done. Examples come
+    in the order of `shardctl simulate` for the host, and no other files are opened than there, but
+    by a host that has no example, for one to repeat. The length is known, `len(dataset)`. Examples
+    are read anew in each iteration; `.cache()` behind it keeps what is small.
+
+    An element is `(examples, mask)`, or where an example is a tuple that tuple with the mask behind
+    it, as `(x, y, mask)` of `(x, y)`. The mask is bool, one a
+    place of the batch. Padding repeats an example of the dataset, so that whatever is finite for
+    examples is for padding: a NaN of zeros (a mean over none, a norm of nothing) would get past a
+    mask that it is multiplied by.
+
+    Args:
+        builder: a TFDS builder, or what `record_files` returns.
+        spec: what is evaluated on; None is `test`, `validation`, else `train`.
+        settings: how hosts share the examples (`host_by`), and the order of the files; what
+            shuffles, repeats or batches is refused.
+        batch: examples in the batch of one device, as in `shardctl eval`.
+        hosts, host: which host of how many this is: `host=2, hosts=8`, or `host="2/8"`. What is
+            left out is asked of JAX, once it runs as several processes, and of tf.distribute; where
+            neither says anything there is one host.
+        devices: how many this host has; its batch is as many times `batch`.
+        device_axis: whether batches are (devices, batch, ..), as `jax.pmap` takes them, in place of
+            (devices * batch, ..).
+        padding: "repeat", or "zeros", for which no host opens a file of another.
+        sample_weight: whether elements are `(x, y, sample_weight)` for Keras, of examples `(x, y)`
+            or `(x, y, weight)`; `shardctl help keras-evaluation` says which metrics heed it.
+        as_supervised: as of `as_dataset`, examples as `(x, y)`.
+        transform: a function of one example, as for `Dataset.map`, that makes all one shape.
+        decoders, add_tfds_id: as of `shardctl.tfds.pipeline`.
+
+    Raises:
+        UsageError: a bad spec or number, settings of a training, components of no one shape, or
+            hosts that contradict what runs here; the text names each and the way out.
+        DatasetError: the files cannot be read by tf.data, or the dataset has no examples at all.
+        UnpredictableOrderError: the order is open, and hosts that read each another one would not
+            share the examples.
+        MissingDependencyError: TensorFlow or TFDS is not installed.
+
+        dataset = shardctl.tfds.evaluation(builder, "test", batch=64, as_supervised=True)
+        correct = total = 0
+        for x, y, mask in dataset.as_numpy_iterator():
+            correct += ((predict(x) == y) & mask).sum()
+            total += mask.sum()
+    """
+    settings = as_settings(settings)
+    refuse_loader(settings, "shardctl.tfds.evaluation", "shardctl.evaluate counts what it makes")
+    _check_settings(settings)
+    dataset = dataset_of(builder)
+    refuse_unreadable(dataset)
+    if as_supervised:
+        _check_supervised(builder, dataset, add_tfds_id=add_tfds_id)
+    settings.check_predictable(ordered=dataset.ordered)
+    reading = own_host(hosts, host, settings.host)
+    settings = replace(settings, host=reading)
+    plan = evaluate(
+        dataset,
+        spec,
+        settings,
+        batch=batch,
+        hosts=reading.count,
+        devices=devices,
+        remainder="pad",
+    )
+    refuse_open_splits(plan.resolved)
+    for warning in format_warnings(dataset, plan.resolved.ranges):
+        warnings.warn(warning, stacklevel=3)  # past @checked
+    own = HostExamples(
+        builder=builder,
+        plan=plan,
+        host=reading,
+        transform=transform,
+        decoders=decoders,
+        add_tfds_id=add_tfds_id,
+        as_supervised=as_supervised,
+    )
+    return padded_batches(
+        own, repeats=padding == "repeat", device_axis=device_axis, sample_weight=sample_weight
+    )
+
+
+def _check_supervised(builder: Any, dataset: Dataset, *, add_tfds_id: bool) -> None:
+    if not getattr(builder.info, "supervised_keys", None):
+        raise UsageError(
+            f"as_supervised=True: {dataset.title} says nothing of what is x and what is y "
+            "(supervised_keys); give transform a function that returns (x, y)"
+        )
+    if add_tfds_id:
+        raise UsageError(
+            "add_tfds_id=True: TFDS leaves the id out of supervised examples; give transform a "
+            "function that returns (x, y) and the id"
+        )
+
+
+def _check_settings(settings: ReadSettings) -> None:
+    """Refuse what trains and does not evaluate: shuffles, epochs, batches, stages."""
+    others = [
+        Argument(field.name, getattr(settings, field.name))
+        for field in fields(ReadSettings)
+        if field.name not in _OF_AN_EVALUATION and getattr(settings, field.name) != field.default
+    ]
+    if others:
+        several = len(others) > 1
+        raise UsageError(
+            phrase(
+                "an evaluation reads each example once, in the order of the files and in batches "
+                "of {batch}: {} {} no place in its settings; leave {} out",
+                listed(others),
+                "have" if several else "has",
+                "them" if several else "it",
+            )
+        )
+
+
+# Which host of how many reads in this process: as the caller says, else as what runs here says.
+
+ALONE = Host(index=0, count=1)
+
+
+def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host | None) -> Host:
+    """Return the host that this process is to read as.
+
+    What the caller says is believed: `host` as a `Host` or its text `I/N`, as an index of `hosts`,
+    or the host of the settings. What is left open is asked of JAX and of tf.distribute, as
+    `process_host.check_host` does; a process of which nobody says anything is alone.
+
+    Raises:
+        UsageError: two of these contradict each other, or an index of nobody knows how many.
+
+    >>> own_host(8, 2, None)
+    Host(index=2, count=8)
+    >>> own_host(None, None, None)
+    Host(index=0, count=1)
+    """
+    if hosts is not None and hosts < 1:
+        raise UsageError(f"hosts={hosts}: a number from 1 is needed")
+    given = _given(hosts, host, of_settings)
+    if isinstance(given, Host):
+        return given
+    said = dict(hosts_said())
+    if len(set(said.values())) > 1:
+        told = " and ".join(f"{found.index} of {found.count} by {by}" for by, found in said.items())
+        raise UsageError(f"this process is host {told}; say which with host= and hosts=")
+    found = next(iter(said.values()), None)
+    if given is not None:
+        if found is None:
+            raise UsageError(
+                f"host={given}: one of how many? give hosts=N, or the host as "
+                f"host='{given}/N'; nothing that runs here says it"
+            )
+        return Host(index=given, count=found.count)
+    if hosts is None:
+        return found or ALONE
+    if found is None or found.count != hosts:
+        says = "nothing that runs here says it"
+        if found is not None:
+            says = f"by {next(iter(said))} this process is {found.index} of {found.count}"
+        raise UsageError(f"hosts={hosts}: which of them is this? give host=I; {says}")
+    return found
+
+
+def _given(
+    hosts: int | None, host: int | HostLike | None, of_settings: Host | None
+) -> Host | int | None:
+    """Return the host that the caller gives, its index alone, or None where neither is said."""
+    host = as_host(host) if isinstance(host, str) else host
+    if of_settings is not None:
+        if host is not None and host not in (of_settings, of_settings.index):
+            raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
+        host = of_settings
+    if isinstance(host, Host):
+        if hosts not in (None, host.count):
+            raise UsageError(f"hosts={hosts}: the host given is {host}, one of {host.count}")
+        return host
+    if host is None:
+        return ALONE if hosts == 1 else None
+    return host if hosts is None else Host(index=host, count=hosts)
+
+
+# Examples as padded batches of one static shape, with a mask of the real ones.
+
+
+def padded_batches(
+    own: HostExamples, *, repeats: bool, device_axis: bool, sample_weight: bool
+) -> Any:
+    """Return the `tf.data.Dataset` of a host's batches, each with its mask.
+
+    Padding stands behind the examples, so that batches are cut from one stream without a copy more
+    than `Dataset.batch` makes. It `repeats` an example of the dataset, or is zeros. With
+    `sample_weight` the mask becomes the weights of Keras.
+
+    Raises:
+        UsageError: examples of different shapes, what has none, or no (x, y) to weigh.
+    """
+    tf = tensorflow()
+    plan, num_steps = own.plan, own.num_steps
+    examples = own.examples()
+    _check_shapes(examples.element_spec)
+    if sample_weight:
+        _check_weighable(examples.element_spec)
+    num_padding = num_steps * plan.host_batch - own.num_examples
+    if num_padding:
+        one = own.one_example().cache() if repeats else _zeros(examples.element_spec)
+        examples = examples.concatenate(one.repeat(num_padding))
+    batches = examples.batch(plan.host_batch, drop_remainder=True)
+    attach = _weighted if sample_weight else _masked
+
+    def finish(step: Any, batch: Any) -> Any:
+        places = step * plan.host_batch + tf.range(plan.host_batch, dtype=tf.int64)
+        finished = attach(batch, places < own.num_examples)
+        if not device_axis:
+            return finished
+        shape = (plan.num_devices, plan.device_batch)
+        return tf.nest.map_structure(
+            lambda value: tf.reshape(value, (*shape, *value.shape[1:])), finished
+        )
+
+    numbered = tf.data.Dataset.zip((tf.data.Dataset.range(num_steps), batches))
+    made = numbered.map(without_autograph(finish)).prefetch(tf.data.AUTOTUNE)
+    # A host's dataset is its own part; tf.distribute is not to share it again.
+    options = tf.data.Options()
+    options.experimental_distribute.auto_shard_policy = tf.data.experimental.AutoShardPolicy.OFF
+    return made.with_options(options)
+
+
+def _masked(batch: Any, mask: Any) -> Any:
+    # A namedtuple is a structure of its own, and stays one.
+    return (*batch, mask) if type(batch) is tuple else (batch, mask)
+
+
+def _weighted(batch: Any, mask: Any) -> Any:
+    tf = tensorflow()
+    x, y, *weights = batch
+    if not weights:
+        return x, y, tf.cast(mask, tf.float32)  # of bools tf.distribute makes no mean
+
+    def without_padding(weight: Any) -> Any:
+        real = tf.reshape(mask, (-1, *[1] * (len(weight.shape) - 1)))
+        return tf.where(real, weight, tf.zeros((), weight.dtype))
+
+    return x, y, tf.nest.map_structure(without_padding, weights[0])
+
+
+def _zeros(element_spec: Any) -> Any:
+    tf = tensorflow()
+    return tf.data.Dataset.from_tensors(
+        tf.nest.map_structure(lambda spec: tf.zeros(spec.shape, spec.dtype), element_spec)
+    )
+
+
+def _check_shapes(element_spec: Any) -> None:
+    """Refuse what cannot be a batch of one shape, by its name.
+
+    Raises:
+        UsageError: a shape that is open, or what is no plain tensor.
+    """
+    tf = tensorflow()
+    for name, spec in _leaves(element_spec, "example"):
+        if not isinstance(spec, tf.TensorSpec):
+            raise UsageError(
+                f"{name} is a {type(spec).__name__.removesuffix('Spec')}, and a batch of one shape "
+                "is made of plain tensors; make it one in transform, as by "
+                "to_tensor(shape=..) or tf.sparse.to_dense, or leave it out there"
+            )
+        if not spec.shape.is_fully_defined():
+            raise UsageError(
+                f"{name} has the shape {spec.shape}, and examples of several shapes are no batch "
+                "of one shape; give all the same in transform, by tf.image.resize, tf.pad or a "
+                "slice, by tf.ensure_shape where they have it, or leave it out there"
+            )
+
+
+def _check_weighable(element_spec: Any) -> None:
+    """Refuse what Keras would take for something else than inputs and targets.
+
+    Raises:
+        UsageError: examples that are no tuple of two or three.
+    """
+    if type(element_spec) is not tuple or len(element_spec) not in (2, 3):
+        found = f"a tuple of {len(element_spec)}" if type(element_spec) is tuple else "no tuple"
+        raise UsageError(
+            "sample_weight=True: Keras weighs y of examples (x, y), and an example is "
+            f"{found}; return (x, y) from transform, or (x, y, weight)"
+        )
+
+
+def _leaves(spec: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each component of an element with the words by which a transform reaches it."""
+    if isinstance(spec, Mapping):
+        for key, part in spec.items():
+            yield from _leaves(part, f"{name}[{key!r}]")
+    elif isinstance(spec, tuple):
+        for key, part in zip(getattr(spec, "_fields", range(len(spec))), spec, strict=True):
+            yield from _leaves(part, f"{name}.{key}" if isinstance(key, str) else f"{name}[{key}]")
+    else:  # a class of attrs, or one component
+        for part in tensorflow().nest.flatten(spec):
+            yield name, part
+
+
+# The examples of one host in an evaluation, and one example to pad with.
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostExamples:
+    """What a host reads of the plan of an evaluation, as TFDS's reader reads and decodes it."""
+
+    builder: Any
+    plan: Evaluation
+    host: Host
+    transform: Transform | None
+    decoders: Any
+    add_tfds_id: bool
+    as_supervised: bool
+
+    @cached_property
+    def num_examples(self) -> int:
+        """Number of examples of this host, 0 where there are fewer examples than hosts."""
+        return int(self.plan.num_examples[self.host.index])
+
+    @cached_property
+    def num_steps(self) -> int:
+        """Number of batches that every host makes."""
+        return int(self.plan.num_steps("pad")[self.host.index])
+
+    def examples(self) -> Any:
+        """Return the `tf.data.Dataset` of this host's examples, in the order of `simulate`."""
+        if not self.num_examples:
+            return self.one_example().take(0)
+        records = examples_of_host(self._reader.read(self._own), self.plan.settings)
+        return self._decoded(records, self.num_examples)
+
+    def one_example(self) -> Any:
+        """Return the `tf.data.Dataset` of one example, of the files of this host if it has any."""
+        for reads in (self._own, self.plan.reads, self._readable):
+            filled = np.flatnonzero(reads.take)
+            if len(filled):
+                first = replace(reads.select(filled[:1]), take=np.ones(1, np.int64))
+                return self._decoded(self._reader.read(first), 1)
+        raise DatasetError(
+            f"{self.plan.dataset.title} has no examples at all, so nothing says what a batch "
+            "looks like"
+        )
+
+    @cached_property
+    def _own(self) -> Reads:
+        """The file instructions of this host, of `ds.shard` those of all."""
+        plan = self.plan
+        reads = sorted_reads(plan.dataset, plan.resolved.ranges, plan.settings)
+        rows = plan.settings.host_mode.own_instructions(len(reads), self.host)
+        return reads.select(np.arange(*rows.indices(len(reads))))
+
+    @cached_property
+    def _readable(self) -> Reads:
+        """What the spec reads; where that is nothing, whatever there is of the dataset."""
+        plan = self.plan
+        if plan.total:
+            return plan.reads
+        whole = (SplitRange(split=s, start=0, stop=s.num_examples) for s in plan.dataset.splits)
+        return reads_of(plan.dataset, [piece for piece in whole if piece.num_examples])
+
+    @cached_property
+    def _reader(self) -> RecordReader:
+        # Not `as_dataset`: its decoding keeps no order where a user's options let it go, and hosts
+        # of `ds.shard` that read each another one would not share the examples.
+        plan, reads = self.plan, self._readable
+        names = [reads.split_names[split] for split in dict.fromkeys(reads.split.tolist())]
+        return RecordReader(
+            builder=self.builder,
+            codes=ExampleCodes(plan.dataset, names, reads),
+            cycle=plan.settings.cycle_length(ordered=plan.dataset.ordered),
+            block=plan.settings.block,
+            with_ids=self.add_tfds_id,
+        )
+
+    def _decoded(self, records: Any, num_records: int) -> Any:
+        known = tensorflow().data.experimental.assert_cardinality(num_records)
+        examples = self._reader.decode(records.apply(known), self.decoders)
+        if self.as_supervised:
+            examples = examples.map(self._supervised)
+        if self.transform is None:
+            return examples
+        return examples.map(
+            self.transform, num_parallel_calls=tensorflow().data.AUTOTUNE, deterministic=True
+        )
+
+    def _supervised(self, example: Any) -> Any:
+        """Return the features that `as_supervised` of TFDS returns, in its structure."""
+        keys = self.builder.info.supervised_keys
+        return tensorflow().nest.map_structure(example.__getitem__, keys)

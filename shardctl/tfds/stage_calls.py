@@ -1,0 +1,324 @@
+"""What each stage and source is in tf.data: the calls by which a script makes it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import singledispatchmethod
+from typing import Any, Literal
+
+from shardctl.core.hosts.host import Host
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages import stages as call
+from shardctl.core.stages.fields import KernelPair
+from shardctl.errors import UsageError
+from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
+
+MakeReader = Callable[[call.Read], Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StageCalls:
+    """Pipelines as real datasets. `reader` makes what TFDS's reader hands out, for each `Read`.
+
+    A map changes nothing, but is one that TensorFlow does not remove. A shared pipeline is one
+    dataset object wherever its label stands.
+    """
+
+    reader: MakeReader
+    _shared: dict[str, Any] = field(init=False, default_factory=dict)
+
+    def dataset(self, pipeline: call.Pipeline) -> Any:
+        """Return the `tf.data.Dataset` of a pipeline, made in the order of a script.
+
+        Raises:
+            UsageError: a stage is code that stages do not tell, as a filter is.
+        """
+        made = self._source(pipeline.source)
+        for stage in pipeline.stages:
+            made = self._stage(stage, made)
+        return made
+
+    @singledispatchmethod
+    def _source(self, source: call.Source) -> Any:
+        raise _unknown(getattr(source, "call", source.name))
+
+    @_source.register
+    def _(self, source: call.Read) -> Any:
+        return self.reader(source)
+
+    @_source.register
+    def _(self, source: call.Shared) -> Any:
+        if source.label not in self._shared:
+            self._shared[source.label] = self.dataset(source.pipeline)
+        return self._shared[source.label]
+
+    @_source.register
+    def _(self, source: call.Range) -> Any:
+        return tensorflow().data.Dataset.range(source.stop)
+
+    @_source.register
+    def _(self, source: call.Values) -> Any:
+        tf = tensorflow()
+        return tf.data.Dataset.from_tensor_slices(tf.constant(source.values, tf.int64))
+
+    @_source.register
+    def _(self, source: call.Zip) -> Any:
+        return tensorflow().data.Dataset.zip(tuple(map(self.dataset, source.inputs)))
+
+    @_source.register
+    def _(self, source: call.SampleFromDatasets) -> Any:
+        tf = tensorflow()
+        inputs = list(map(self.dataset, source.inputs))
+        if isinstance(source.seed, tuple):
+            weights = source.weights or (1.0,) * len(inputs)
+            kept = [(d, w) for d, w in zip(inputs, weights, strict=True) if w > 0]
+            if len(kept) < 2:
+                return kept[0][0] if kept else inputs[0].take(0)
+            selector = _selector(
+                None if source.weights is None else _array([w for _, w in kept], source),
+                len(kept),
+                source.seed,
+                rerandomize=source.rerandomize,
+            )
+            return tf.data.Dataset.choose_from_datasets(
+                [d for d, _ in kept], selector, stop_on_empty_dataset=source.stop_on_empty
+            )
+        return tf.data.Dataset.sample_from_datasets(
+            inputs,
+            weights=None if source.weights is None else _array(source.weights, source),
+            seed=source.seed,
+            stop_on_empty_dataset=source.stop_on_empty,
+            rerandomize_each_iteration=source.rerandomize,
+        )
+
+    @_source.register
+    def _(self, source: call.ChooseFromDatasets) -> Any:
+        return tensorflow().data.Dataset.choose_from_datasets(
+            list(map(self.dataset, source.inputs)),
+            self.dataset(source.choices),
+            stop_on_empty_dataset=source.stop_on_empty,
+        )
+
+    @singledispatchmethod
+    def _stage(self, stage: call.Stage, made: Any) -> Any:
+        raise _unknown(getattr(stage, "call", stage.name))
+
+    @_stage.register
+    def _(self, stage: call.Shuffle, made: Any) -> Any:
+        if isinstance(stage.seed, tuple):
+            return _shuffled_by_pair(made, stage.buffer, stage.seed, stage.reshuffle)
+        return made.shuffle(stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle)
+
+    @_stage.register
+    def _(self, stage: call.Repeat, made: Any) -> Any:
+        return made.repeat(stage.count)
+
+    @_stage.register
+    def _(self, stage: call.Batch, made: Any) -> Any:
+        return made.batch(stage.size, drop_remainder=stage.drop_remainder)
+
+    @_stage.register
+    def _(self, stage: call.Unbatch, made: Any) -> Any:
+        return made.unbatch()
+
+    @_stage.register
+    def _(self, stage: call.Shard, made: Any) -> Any:
+        return made.shard(stage.num_shards, stage.index)
+
+    @_stage.register
+    def _(self, stage: call.Take, made: Any) -> Any:
+        return made.take(stage.count)
+
+    @_stage.register
+    def _(self, stage: call.Skip, made: Any) -> Any:
+        return made.skip(stage.count)
+
+    @_stage.register
+    def _(self, stage: call.Cache, made: Any) -> Any:
+        return made.cache()
+
+    @_stage.register
+    def _(self, stage: call.Map, made: Any) -> Any:
+        return made.map(
+            _passed_on(made.element_spec),
+            num_parallel_calls=_number(stage.calls),
+            deterministic=stage.deterministic,
+        )
+
+    @_stage.register
+    def _(self, stage: call.AssertCardinality, made: Any) -> Any:
+        return made.apply(tensorflow().data.experimental.assert_cardinality(stage.count))
+
+    @_stage.register
+    def _(self, stage: call.Prefetch, made: Any) -> Any:
+        return made.prefetch(_number(stage.size))
+
+    @_stage.register
+    def _(self, stage: call.Concatenate, made: Any) -> Any:
+        return made.concatenate(self.dataset(stage.other))
+
+    @_stage.register
+    def _(self, stage: call.WithOptions, made: Any) -> Any:
+        options = tensorflow().data.Options()
+        own = options.experimental_optimization
+        if stage.deterministic is not None:
+            options.deterministic = stage.deterministic
+        if stage.fusion is not None:
+            own.shuffle_and_repeat_fusion = stage.fusion
+        if stage.optimizations is not None:
+            own.apply_default_optimizations = stage.optimizations
+        if stage.warm_start is not None:
+            options.experimental_warm_start = stage.warm_start
+        return made.with_options(options)
+
+
+def _unknown(name: str) -> UsageError:
+    return UsageError(
+        phrase(
+            "{stages}: what {} does is code of the script, so that no real pipeline can be made of "
+            "it here; give the dataset object itself, to shardctl.tfds.verify or resume_like",
+            name,
+        )
+    )
+
+
+def _number(value: int | Literal["auto"] | None) -> int | None:
+    autotune: int = tensorflow().data.AUTOTUNE
+    return autotune if value == "auto" else value
+
+
+def _passed_on(spec: Any) -> Callable[..., Any]:
+    """Return a function of an element that gives it back, by an op that stays in the graph.
+
+    TensorFlow removes maps that return their arguments (noop_elimination.cc).
+    """
+    tf = tensorflow()
+
+    def again(part: Any) -> Any:
+        return tf.nest.map_structure(tf.stop_gradient, part, expand_composites=True)
+
+    if type(spec) is tuple:
+        return without_autograph(lambda *parts: again(parts))
+    return without_autograph(again)
+
+
+def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None) -> Any:
+    """Return `made.shuffle(buffer)` with the two seeds of the kernel, whatever is in force."""
+    tf = tensorflow()
+    spec = made.element_spec
+    parts = tf.nest.flatten(spec, expand_composites=True)
+    shuffled = tf.raw_ops.ShuffleDatasetV3(
+        input_dataset=tf.data.experimental.to_variant(made),
+        buffer_size=tf.constant(buffer, tf.int64),
+        seed=tf.constant(pair[0], tf.int64),
+        seed2=tf.constant(pair[1], tf.int64),
+        seed_generator=tf.raw_ops.DummySeedGenerator(),
+        output_types=[part.dtype for part in parts],
+        output_shapes=[part.shape for part in parts],
+        reshuffle_each_iteration=reshuffle is not False,
+    )
+    dataset = tf.data.experimental.from_variant(shuffled, spec)
+    # Its functions go with `made`, and a graph made of this dataset later has but their names.
+    dataset._shuffled = made
+    return dataset
+
+
+def _array(weights: Sequence[float], source: call.SampleFromDatasets) -> Any:
+    """Return weights as a script gives them: numbers, or an array of 64 bits each."""
+    import numpy as np
+
+    return np.array(weights) if source.weights_dtype == "float64" else list(weights)
+
+
+def _selector(weights: Any, num_inputs: int, pair: KernelPair, *, rerandomize: bool | None) -> Any:
+    """Return what `sample_from_datasets` makes of weights and a seed, with the seeds of the kernel.
+
+    Source: tensorflow/python/data/ops/sample_from_datasets_op.py.
+    """
+    tf = tensorflow()
+    seeds = {"seed": tf.constant(pair[0], tf.int64), "seed2": tf.constant(pair[1], tf.int64)}
+    kinds = {"output_types": [tf.int64], "output_shapes": [[]]}
+    if rerandomize:
+        numbers = tf.raw_ops.RandomDatasetV2(
+            **seeds,
+            **kinds,
+            seed_generator=tf.raw_ops.DummySeedGenerator(),
+            rerandomize_each_iteration=True,
+        )
+    else:
+        numbers = tf.raw_ops.RandomDataset(**seeds, **kinds)
+    drawn = tf.data.experimental.from_variant(numbers, tf.TensorSpec([], tf.int64)).batch(2)
+    logits = [[1.0] * num_inputs] if weights is None else [tf.math.log(tf.constant(weights))]
+
+    def chosen(seed: Any) -> Any:
+        return tf.squeeze(
+            tf.raw_ops.StatelessMultinomial(logits=logits, num_samples=1, seed=seed), axis=[0, 1]
+        )
+
+    return drawn.map(without_autograph(chosen))
+
+
+# What each host mode is in TFDS and tf.data: the calls by which a host gets its examples.
+
+
+@dataclass(frozen=True, kw_only=True)
+class HostCalls:
+    """The calls of one host mode, None where it leaves that step alone.
+
+    split: what `as_dataset` is asked for in place of a spec.
+    input_context: `ReadConfig.input_context`.
+    instructions, examples: what is done with the dataset of file instructions, and with that of
+        the examples behind the reader.
+    """
+
+    split: Callable[[str, Host], Any] | None = None
+    input_context: Callable[[Host], Any] | None = None
+    instructions: Callable[[Any, Host], Any] | None = None
+    examples: Callable[[Any, Host], Any] | None = None
+
+
+def _even_split(spec: str, host: Host) -> Any:
+    return tensorflow_datasets().even_splits(spec, host.count, drop_remainder=False)[host.index]
+
+
+def _input_context(host: Host) -> Any:
+    return tensorflow().distribute.InputContext(
+        num_input_pipelines=host.count, input_pipeline_id=host.index
+    )
+
+
+def _shard(elements: Any, host: Host) -> Any:
+    return elements.shard(host.count, host.index)
+
+
+HOST_CALLS = {
+    "even": HostCalls(split=_even_split),
+    "files": HostCalls(input_context=_input_context, instructions=_shard),
+    "examples": HostCalls(examples=_shard),
+}
+
+
+def split_of_host(spec: str, settings: ReadSettings) -> Any:
+    """Return what `as_dataset` is asked for on the settings' host."""
+    call = HOST_CALLS[settings.host_by].split
+    return spec if settings.host is None or call is None else call(spec, settings.host)
+
+
+def input_context_of_host(settings: ReadSettings) -> Any:
+    """Return the `InputContext` of the settings' host, None without one."""
+    call = HOST_CALLS[settings.host_by].input_context
+    return None if settings.host is None or call is None else call(settings.host)
+
+
+def instructions_of_host(rows: Any, settings: ReadSettings) -> Any:
+    """Return the file instructions of the settings' host, as TFDS's reader takes its own."""
+    call = HOST_CALLS[settings.host_by].instructions
+    return rows if settings.host is None or call is None else call(rows, settings.host)
+
+
+def examples_of_host(examples: Any, settings: ReadSettings) -> Any:
+    """Return the examples that the settings' host keeps of what its reader yields."""
+    call = HOST_CALLS[settings.host_by].examples
+    return examples if settings.host is None or call is None else call(examples, settings.host)
