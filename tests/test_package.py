@@ -84,7 +84,7 @@ for arguments in {_LOADS_NOTHING!r}:
     ("arguments", "allowed"),
     [
         (["plan", "train", "-d", "toy.yaml"], {"yaml"}),
-        (["help", "resume", "-f", "man"], {"rich"}),
+        (["help", "resume"], {"rich"}),
         (["simulate", "-d", "mnist"], {"numpy"}),
         (["locate", "--id", "1", "-d", "mnist"], {"numpy"}),
     ],
@@ -230,9 +230,3 @@ def test_the_tests_need_no_library_of_another_loader() -> None:
     assert _required(extras, "hf") & _LIBRARIES == {"datasets"}
     for loader in ("grain", "torch"):
         assert loader in _required(extras, loader)
-
-
-def test_the_build_writes_man_pages_with_the_typer_of_the_program() -> None:
-    project = tomllib.loads((_REPOSITORY / "pyproject.toml").read_text("utf-8"))
-    needed = [one for one in project["project"]["dependencies"] if one.startswith("typer")]
-    assert [one for one in project["build-system"]["requires"] if one.startswith("typer")] == needed

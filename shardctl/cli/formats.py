@@ -33,17 +33,15 @@ _ENDINGS = {
     ".jsonl": ("jsonl",),
     ".npy": ("npy",),
     ".svg": ("svg",),
-    ".png": ("png",),
     ".html": ("html",),
     ".htm": ("html",),
     ".py": ("python",),
     ".md": ("markdown",),
-    ".1": ("man",),
 }
 
 # What is of no use on a terminal, in words.
-_FOR_FILES = {"npy": "bytes", "png": "bytes", "html": "a page for browsers"}
-_PICTURES = ("svg", "png")
+_FOR_FILES = {"npy": "bytes", "html": "a page for browsers"}
+_PICTURES = ("svg",)
 
 # What shows on stdout what an order depends on unstated; bare rows have no place for it.
 _WITH_HEADING = ("table", "json", "yaml", "python", "html")
@@ -234,7 +232,7 @@ def picture_formats() -> dict[str, Renderer]:
     """Return the formats of pictures alone, for answers that have some.
 
     >>> list(picture_formats())
-    ['svg', 'png']
+    ['svg']
     """
 
     def written(write: str, answer: tuple[Any, ...]) -> Any:
@@ -244,7 +242,6 @@ def picture_formats() -> dict[str, Renderer]:
         "svg": lambda answer, *_: _inert_lines(
             written("rendering.pictures.formats.svg:svg_file", answer)
         ),
-        "png": lambda answer, *_: written("rendering.pictures.formats.png:png_file", answer),
     }
 
 

@@ -7,7 +7,6 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -24,7 +23,6 @@ from shardctl.cli.formats import (
 )
 from shardctl.cli.main import COMMANDS
 from shardctl.errors import UsageError
-from shardctl.rendering.pictures.picture import Picture, one_sheet
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.cli.conftest import Shardctl
 
@@ -97,9 +95,7 @@ def test_a_file_whose_ending_promises_another_format_is_refused(
         some.chosen(OutputOptions(format=asked, output=output))
 
 
-@pytest.mark.parametrize(
-    ("asked", "what"), [("png", "bytes"), ("npy", "bytes"), ("html", "a page for browsers")]
-)
+@pytest.mark.parametrize(("asked", "what"), [("npy", "bytes"), ("html", "a page for browsers")])
 def test_what_a_terminal_cannot_show_is_refused_there(
     asked: str, what: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,8 +159,8 @@ def test_only_the_format_asked_for_is_rendered(tmp_path: Path) -> None:
             "[default: table]",
         ),
         (
-            ("table", "json", "svg", "png"),
-            "How to write the answer: table for people; json for programs; svg or png as pictures "
+            ("table", "json", "svg"),
+            "How to write the answer: table for people; json for programs; svg as pictures "
             "[default: table]",
         ),
         (("yaml", "json"), "How to write the answer: yaml or json [default: yaml]"),
@@ -208,18 +204,9 @@ _ENOUGH = {
 _OTHERS = ("verify", "inspect", "init", "help")
 
 
-def _png_file(pictures: Sequence[Picture]) -> Iterator[bytes]:
-    assert one_sheet(pictures).height > 0
-    yield b"PNG"
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name not in _OTHERS])
-def test_every_format_is_written_and_parses(
-    command: str, shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    # tests/rendering/pictures/formats/test_png.py draws with matplotlib.
-    monkeypatch.setattr("shardctl.rendering.pictures.formats.png.png_file", _png_file)
+def test_every_format_is_written_and_parses(command: str, shardctl: Shardctl) -> None:
     Path("toy.yaml").write_text(LAYOUT)
     Path("data").mkdir()
     Path("data/toy-train.tfrecord").touch()
@@ -236,8 +223,6 @@ def test_every_format_is_written_and_parses(
             compile(Path(target).read_text(), target, "exec")
         if name == "svg":
             assert ElementTree.parse(target).getroot().tag == "{http://www.w3.org/2000/svg}svg"
-        if name == "png":
-            assert Path(target).read_bytes() == b"PNG"
         if name in ("json", "yaml"):
             text = Path(target).read_text()
             document = json.loads(text) if name == "json" else yaml.safe_load(text)
@@ -307,20 +292,6 @@ def test_a_terminal_says_how_to_see_every_row_and_a_pipe_has_them(
     rows = [line.split() for line in piped.splitlines()]
     if not command.startswith("hosts"):  # whose --all shows the other strategies too
         assert len(whole.splitlines()) >= len(rows) > len(kept)
-
-
-def test_without_matplotlib_a_png_is_refused_and_no_file_is_left(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    for name in [name for name in sys.modules if name.startswith("matplotlib.")]:
-        monkeypatch.delitem(sys.modules, name)
-    ran = shardctl("layout", "-d", "mnist", "-o", "shards.png")
-    assert ran.exit_code == 2
-    assert ran.stderr.startswith("error: matplotlib is needed to write PNG files")
-    assert "pip install 'shardctl[png]'" in ran.stderr
-    assert not Path("shards.png").exists()
-    assert shardctl("layout", "-d", "mnist", "-o", "shards.svg").exit_code == 0
 
 
 @pytest.mark.long

@@ -18,7 +18,6 @@ _NUMBERS = (
 _VALUES: dict[str, tuple[str, ...]] = {
     "--dataset": ("l.yaml", "l.yaml", "mnist", "imagenet2012", "coco/2017", "mnist:9", "no://x"),
     "--data-dir": (".", "missing", "::error::"),
-    "--man-pages": ("out", "missing/out", "l.yaml", "l.yaml/x", ""),
     "--format": ("table", "json", "yaml", "csv", "jsonl", "ids", "tfds-ids", "github"),
     "--output": ("out", "out.yaml", "out.json", "missing/out", ".", "-", "l.yaml/out", ""),
     "--host": ("0/1", "1/2", "3/2", "0/1000000", "-1/2", "1/-2", "a/b"),

@@ -3,7 +3,6 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -43,18 +42,8 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
         yield f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
 
 
-def _man_page(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> Iterator[str]:
-    from shardctl.rendering.guide.roff import man_page
-
-    command, guide = answer
-    if guide is not None and command is None:
-        return man_page(f"shardctl-{guide.subject}", None, guide)
-    name = "shardctl" if command is None else f"shardctl-{command}"
-    return man_page(name, _help_page(command), guide)
-
-
 _GUIDES = "Guides: shardctl help SUBJECT"
-FORMATS = Formats(renderers={"markdown": _pages, "man": _man_page})
+FORMATS = Formats(renderers={"markdown": _pages})
 
 
 def _offered(incomplete: str) -> list[tuple[str, str]]:
@@ -75,35 +64,23 @@ def help(
             autocompletion=_offered,
         ),
     ] = None,
-    man_pages: Annotated[
-        str | None,
-        typer.Option(
-            "--man-pages", metavar="DIR", help="Write every man page, under DIR/man1 and DIR/man7."
-        ),
-    ] = None,
 ) -> None:
     """Explain a command or a subject, with sessions to try, rules and limits.
 
     Of a name that is both, the guide comes first and then the options. A terminal shows a guide
-    laid out, a pipe or a file gets its Markdown. The format man is a page for man:
-    shardctl help -f man resume | man -l -
+    laid out, a pipe or a file gets its Markdown.
 
     Examples:
       # What there is to read
       shardctl help
       # A guide, and the options of the command of that name
       shardctl help resume
-      # The same as a man page
-      shardctl help -f man resume -o shardctl-resume.1
+      # The same as a file
+      shardctl help resume -o resume.md
     """
     from shardctl.cli.main import COMMANDS
 
     subjects = guide_questions()
-    if man_pages is not None:
-        if topic is not None or out.output is not None:
-            raise UsageError("--man-pages writes every page into DIR: leave out what else is asked")
-        _write_man_pages(Path(man_pages))
-        return
     if topic is not None and topic not in COMMANDS and topic not in subjects:
         raise UsageError(_no_page(topic, sorted({*COMMANDS, *subjects})))
     FORMATS.write(out, *_answer(topic))
@@ -114,18 +91,6 @@ def _no_page(topic: str, topics: list[str]) -> str:
     if close:
         return f"no help page {quoted(topic)}; close help pages: {choices(close)}"
     return f"no help page {quoted(topic)}; choose from {choices(topics, 60)}"
-
-
-def _write_man_pages(folder: Path) -> None:
-    """Write each page where man looks for it: commands in section 1, guides alone in 7."""
-    from shardctl.cli.main import COMMANDS
-
-    for topic in (None, *dict.fromkeys((*COMMANDS, *guide_questions()))):
-        section = 1 if topic is None or topic in COMMANDS else 7
-        name = "shardctl" if topic is None else f"shardctl-{topic}"
-        file = folder / f"man{section}" / f"{name}.{section}"
-        file.parent.mkdir(parents=True, exist_ok=True)
-        FORMATS.write(OutputOptions(format="man", output=str(file)), *_answer(topic))
 
 
 def _answer(topic: str | None) -> "Topic":

@@ -1,1 +1,1 @@
-"""Help pages as text: guides on a terminal, man pages."""
+"""Help pages as text: guides on a terminal."""

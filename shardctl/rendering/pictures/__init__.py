@@ -1,1 +1,1 @@
-"""Pictures of answers: drawn once, as marks in a frame, and written as SVG, PNG or HTML."""
+"""Pictures of answers: drawn once, as marks in a frame, and written as SVG or HTML."""

@@ -1,7 +1,7 @@
 """A picture as marks in a frame: what every format of it is made of.
 
 A picture is drawn once, in units of which `WIDTH` are its width and a letter is about `TEXT` high,
-and `svg`, `png` and `figure` write it. So a mark says what it means (its role), and not a colour:
+and `svg` and `figure` write it. So a mark says what it means (its role), and not a colour:
 each of them has colours for light and dark. Nothing is said by a colour alone: there is a word, a
 place or a number too.
 """

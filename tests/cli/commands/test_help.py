@@ -1,10 +1,8 @@
-"""`shardctl help`: one source for options and guides, on a terminal, in a pipe, as man pages."""
+"""`shardctl help`: one source for options and guides, on a terminal, in a pipe, as a file."""
 
 from __future__ import annotations
 
 import re
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,7 +11,6 @@ from shardctl.cli.main import COMMANDS
 from shardctl.guide.guides import GUIDE_OF_COMMAND, guide_questions, read_guide
 from tests.children import run_on_a_terminal
 from tests.cli.conftest import Shardctl
-from tests.rendering.guide.groff import needs_groff, shown
 
 SUBJECTS = tuple(guide_questions())
 BOTH = sorted({*COMMANDS} & {*SUBJECTS})
@@ -99,102 +96,7 @@ def test_a_terminal_gets_the_options_as_the_command_shows_them() -> None:
     text, _ = run_on_a_terminal("help", "hosts", columns=80)
     options, _ = run_on_a_terminal("hosts", "-h", columns=80)
     assert text.endswith(f"\n\n{options}")
-    assert "\x1b[1m" in text  # bold, as on a man page
-
-
-@needs_groff
-@pytest.mark.parametrize(
-    "name",
-    [
-        *("simulate", "resume", "verify", "orders"),
-        *(pytest.param(name, marks=pytest.mark.slow) for name in (*COMMANDS, *SUBJECTS)),
-    ],
-)
-def test_every_page_is_a_man_page(name: str, shardctl: Shardctl) -> None:
-    ran = shardctl("help", "-f", "man", name)
-    assert (ran.exit_code, ran.stderr) == (0, "")
-    section = 1 if name in COMMANDS else 7
-    assert ran.stdout.startswith(f'.TH "SHARDCTL-{name.upper()}" {section} ')
-    # A word with hyphens may be broken at one of them.
-    page = " ".join(re.sub(r"(?<=\w)[-\u2010]\n *", "-", shown(ran.stdout)).split())
-    assert f"NAME shardctl-{name} - " in page
-    if name not in COMMANDS:
-        assert f"shardctl-{name} - {guide_questions()[name]}" in page
-    else:
-        options = set(re.findall(r"(?<![\w-])--[a-z-]+", shardctl(name, "-h").stdout))
-        assert {option for option in options if option not in page} == set()
-
-
-@needs_groff
-def test_the_man_page_of_shardctl_lists_commands_and_guides(shardctl: Shardctl) -> None:
-    ran = shardctl("help", "-f", "man")
-    assert ran.stdout.startswith('.TH "SHARDCTL" 1 ')
-    page = shown(ran.stdout)
-    assert [name for name in COMMANDS if f"       {name}" not in page] == []
-    assert [name for name in SUBJECTS if f"       {name}" not in page] == []
-
-
-@pytest.mark.long
-def test_all_man_pages_are_written_where_man_looks(shardctl: Shardctl) -> None:
-    ran = shardctl("help", "--man-pages", "share/man")
-    assert (ran.exit_code, ran.stdout, ran.stderr) == (0, "", "")
-    pages = {path.name for path in Path("share/man/man1").iterdir()}
-    assert pages == {"shardctl.1", *(f"shardctl-{name}.1" for name in COMMANDS)}
-    guides = {path.name for path in Path("share/man/man7").iterdir()}
-    assert guides == {f"shardctl-{name}.7" for name in {*SUBJECTS} - {*COMMANDS}}
-    page = Path("share/man/man1/shardctl-resume.1").read_text("utf-8")
-    assert page == shardctl("help", "-f", "man", "resume").stdout
-
-
-@pytest.mark.long
-@pytest.mark.skipif(shutil.which("mandoc") is None, reason="mandoc checks the pages")
-def test_mandoc_finds_nothing_in_any_page(shardctl: Shardctl) -> None:
-    shardctl("help", "--man-pages", "man")
-    pages = sorted(Path("man").glob("man*/*"))
-    ran = subprocess.run(
-        ["mandoc", "-Tlint", "-Wwarning", *pages], capture_output=True, text=True, check=False
-    )
-    found = (ran.stdout + ran.stderr).splitlines()
-    # No date: the same version has the same pages whenever it is built.
-    assert [line for line in found if "missing date" not in line] == []
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_the_man_page_of_a_command_has_every_option(command: str, shardctl: Shardctl) -> None:
-    options = re.findall(r"^\s+(?:-\w, )?(--[\w-]+)", shardctl(command, "-h").stdout, re.MULTILINE)
-    assert "--help" in options
-    page = shardctl("help", "-f", "man", command).stdout.replace("\\-", "-")
-    named = {
-        option
-        for line in re.findall(r"^\.TP\n\\fB(.*)\\fR$", page, re.MULTILINE)
-        for option in re.findall(r"--[\w-]+", line)
-    }
-    assert {*options} - named == set()
-
-
-@needs_groff
-def test_examples_of_a_man_page_fit_80_columns(shardctl: Shardctl) -> None:
-    page = shown(shardctl("help", "-f", "man", "simulate").stdout)
-    examples = page.partition("EXAMPLES")[2]
-    assert max(map(len, examples.splitlines())) <= 78
-    assert " \\\n" in examples
-
-
-@pytest.mark.parametrize("others", [("resume",), ("-o", "page")], ids=" ".join)
-def test_man_pages_take_nothing_else(others: tuple[str, ...], shardctl: Shardctl) -> None:
-    ran = shardctl("help", "--man-pages", "share", *others)
-    assert (ran.exit_code, ran.stdout) == (2, "")
-    assert (
-        ran.stderr
-        == "error: --man-pages writes every page into DIR: leave out what else is asked\n"
-    )
-    assert not Path("share").exists()
-
-
-def test_a_folder_that_cannot_be_made_is_an_error(shardctl: Shardctl) -> None:
-    Path("taken").write_text("")
-    ran = shardctl("help", "--man-pages", "taken")
-    assert (ran.exit_code, ran.stderr) == (2, "error: 'taken/man1': Not a directory\n")
+    assert "\x1b[1m" in text  # bold
 
 
 def test_the_page_of_each_command_names_a_guide_that_is_there(shardctl: Shardctl) -> None:

@@ -305,13 +305,6 @@ def test_pictures_alone_as_svg(shardctl: Shardctl, toy: Path) -> None:
         assert title in said
 
 
-@pytest.mark.slow  # to load matplotlib, whose pictures tests/rendering looks at
-def test_pictures_alone_as_png(shardctl: Shardctl, toy: Path) -> None:
-    asked = ("quality", "-d", str(toy), "--buffer", "500", "--buffer-seed", "1")
-    assert shardctl(*asked, "-o", "quality.png").exit_code == 0
-    assert Path("quality.png").read_bytes()[:4] == b"\x89PNG"
-
-
 @pytest.mark.long
 def test_loaders_are_drawn_too(shardctl: Shardctl, toy: Path) -> None:
     ran = shardctl("quality", "--loaders", "-d", str(toy), "-f", "svg")

@@ -1,1 +1,1 @@
-"""Pictures as files: SVG of our own, PNG through matplotlib."""
+"""Pictures as files: SVG of our own."""

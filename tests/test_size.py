@@ -1,0 +1,41 @@
+"""The package stays small: what is added pays for its lines by what it takes away."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from pathlib import Path
+
+_PACKAGE = Path(__file__).parents[1] / "shardctl"
+_NO_CODE = {
+    *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
+    *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
+}
+MOST_LINES = 69_100
+MOST_FILES = 475
+
+
+def code_lines(text: str) -> int:
+    """Return the number of lines that are no docstring, comment or blank line.
+
+    >>> code_lines('\"\"\"What.\"\"\"' + chr(10) * 2 + 'x = [  # why' + chr(10) + ']')
+    2
+    """
+    documented = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(
+            node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+        ) and (ast.get_docstring(node, clean=False) is not None):
+            documented.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
+    lines = set()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type not in _NO_CODE:
+            lines.update(range(token.start[0], token.end[0] + 1))
+    return len(lines - documented)
+
+
+def test_the_package_is_no_larger_than_it_was() -> None:
+    counts = [code_lines(file.read_text("utf-8")) for file in _PACKAGE.rglob("*.py")]
+    assert sum(counts) <= MOST_LINES
+    assert sum(count > 0 for count in counts) <= MOST_FILES
