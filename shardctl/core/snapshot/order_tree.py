@@ -38,6 +38,7 @@ def tree_of(
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> from shardctl.core.instructions.split_range import SplitRange
+    >>> from shardctl.core.order.reader_order import ReaderOrder
     >>> from shardctl.core.settings.read_settings import ReadSettings
     >>> train = Split.even(name="train", num_examples=5000, num_shards=3)
     >>> dataset = Dataset(name="d", splits=(train,))
