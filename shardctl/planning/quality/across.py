@@ -124,7 +124,7 @@ def _same_order(
 ) -> bool:
     if not np.array_equal(sample.codes, again.codes):
         return False
-    if not (is_drawn(order) and is_drawn(second)):
+    if not (sample.buffer_drawn and is_drawn(order) and is_drawn(second)):
         return True
     # Both are drawn, not replayed: equal samples say little, and the seeds have to be equal too.
     seeds, others = order.seeds, second.seeds

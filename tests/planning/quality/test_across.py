@@ -21,7 +21,7 @@ from tests.planning.quality.quality_orders import even_dataset, order_of_spec, q
 
 
 @pytest.mark.parametrize("epochs", [1, 2])
-@pytest.mark.parametrize("buffer", [None, 40])
+@pytest.mark.parametrize("buffer", [None, 1, 40])
 @pytest.mark.parametrize("shuffles", [False, True])
 def test_neighbours_kept_are_those_that_follow_each_other_in_both_epochs(
     shuffles: bool, buffer: int | None, epochs: int
