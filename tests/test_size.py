@@ -22,13 +22,13 @@ def code_lines(text: str) -> int:
     >>> code_lines('\"\"\"What.\"\"\"' + chr(10) * 2 + 'x = [  # why' + chr(10) + ']')
     2
     """
-    documented = set()
+    documented: set[int] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(
             node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
         ) and (ast.get_docstring(node, clean=False) is not None):
             documented.update(range(node.body[0].lineno, (node.body[0].end_lineno or 0) + 1))
-    lines = set()
+    lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _NO_CODE:
             lines.update(range(token.start[0], token.end[0] + 1))
