@@ -118,7 +118,7 @@ def resume_on_hosts(
                 phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
             )
         settings = replace(settings, host=None)  # a shard of the stages was that of one host
-    if settings.loader == "tfds":
+    if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
     if settings.repeat_files:
         raise UsageError(

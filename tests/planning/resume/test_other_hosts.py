@@ -97,13 +97,13 @@ def test_old_and_new_hosts_read_every_example_once(name: str, seed: int) -> None
         whole += Counter({one: n for one, n in everything.items() if one[0] >= first})
         before_first = {one: n for one, n in handed_out(order, count).items() if one[0] < first}
         whole += Counter(before_first)
-    last = max(epochs) if not orders[0].has_epochs else max(started)
+    last = max(epochs if not orders[0].has_epochs else started)
     assert plan.epoch == last
     expected: Counter[str] = Counter()
-    for (epoch, example), times in whole.items():
-        if epoch <= last:
+    for (number, example), times in whole.items():
+        if number <= last:
             once = times if name in STAGES else 1
-            expected[example] += max(once - before[epoch, example], 0)
+            expected[example] += max(once - before[number, example], 0)
     assert read_by(plan) == +expected
     assert plan.remaining == expected.total()
     sizes = [share.num_examples for share in plan.hosts]
