@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from shardctl.core.instructions.reads import Reads
     from shardctl.core.instructions.split_range import SplitRange
     from shardctl.core.order.example_codes import ExampleCodes
+    from shardctl.core.order.staged import Origin
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.stages.stages import Read
 
 CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be asked for
@@ -37,7 +40,8 @@ class Order(ABC):
     spec reads one split. Nothing is read, and no array is as long as the order.
 
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
-    sources: what several readers of a mixture are called.
+    sources: what several readers of a mixture are called; `origins` what each reader of stages
+        reads, and nothing where these are no stages.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
     """
 
@@ -47,6 +51,7 @@ class Order(ABC):
     given: Reads
     reads: Reads
     sources: tuple[str, ...] = ()
+    origins: Mapping[Read, Origin] = MappingProxyType({})
     finds_in_pieces = False
     _ranges: tuple[SplitRange, ...]
 

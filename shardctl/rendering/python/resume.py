@@ -25,11 +25,11 @@ from shardctl.core.resume.resume_plan import (
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.stages.stages import Batch, Shuffle
 from shardctl.errors import UsageError
 from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.pipeline import batch, shuffle
 from shardctl.rendering.python.source import (
     call,
     code_of_host,
@@ -41,6 +41,7 @@ from shardctl.rendering.python.source import (
     settings_code,
     source_of,
 )
+from shardctl.rendering.python.stages import stage_code
 from shardctl.rendering.resume import summary
 
 MAX_INSTRUCTIONS = 1000  # that are written as code
@@ -166,7 +167,7 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
     made = list(_first_epoch(plan))
     for one in plan.after_read:
         if isinstance(one, ShuffleCall):
-            made.append(f"ds = ds.{shuffle(plan.settings, seed=one.seed, reshuffle=None)}")
+            made += stage_code(Shuffle(buffer=one.buffer_size, seed=one.seed), "ds")
         elif isinstance(one, TakeCall):
             made.append(f"ds = ds.take({one.count})")
         elif isinstance(one, ConcatenateCall) and plan.num_further_epochs:
@@ -181,8 +182,8 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
             functions += [part for part in (sorts, _epoch_config(plan) if orders else []) if part]
             made += _further_epochs(plan, one, num_orders=len(orders))
         elif isinstance(one, BatchCall):
-            size, drop = one.batch_size, one.drop_remainder
-            made += batch(ReadSettings(batch=size, drop_remainder=drop))
+            one_batch = Batch(size=one.batch_size, drop_remainder=one.drop_remainder)
+            made += stage_code(one_batch, "ds")
     return data, functions, made
 
 
@@ -312,7 +313,7 @@ def _further_epochs(plan: ResumePlan, one: ConcatenateCall, *, num_orders: int) 
         behind.append(f"epoch = epoch{shard}")
     if settings.buffer is not None:
         reshuffle = False if settings.buffer_reshuffle is False else None
-        behind.append(f"epoch = epoch.{shuffle(settings, seed=None, reshuffle=reshuffle)}")
+        behind += stage_code(Shuffle(buffer=settings.buffer, reshuffle=reshuffle), "epoch")
     repeat = f".repeat({follow})" if follow > 1 and num_orders < 2 else ""
     behind.append(f"ds = ds.concatenate(epoch{repeat})")
     last = "" if one.first_epoch == one.last_epoch else f"s {one.first_epoch} to"
