@@ -27,9 +27,11 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.stages.stages import Batch, Shuffle
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.python import reader
+from shardctl.rendering.python.pipeline import order_module
 from shardctl.rendering.python.source import (
     call,
     code_of_host,
@@ -62,10 +64,8 @@ def resume_python(
     """
     dataset = plan.instructions.dataset
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
-        raise UsageError(
-            "code for readers of their own is that of the script itself: "
-            f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
-        )
+        yield from _of_readers(plan)
+        return
     if not resolve_subsplit(_spec(plan), dataset).num_examples:
         raise reader.nothing_to_read(plan.spec)
     if needs_tfds_alone(plan):
@@ -86,6 +86,29 @@ def resume_python(
         *functions,
         made,
     )
+
+
+def _of_readers(plan: ResumePlan) -> Iterator[str]:
+    """Yield the whole pipeline of readers of their own, and what goes on with it.
+
+    Raises:
+        UsageError: a part that there is no code for.
+    """
+    settings, dataset = plan.settings, plan.given or plan.instructions.dataset
+    spec = plan.spec if reads_spec(settings) else None
+    order = plan_order(dataset, spec, settings).order
+    where = {"consumed": literal(plan.consumed)}
+    if settings.pass_index:
+        where["pass_index"] = literal(settings.pass_index)
+    if settings.loop != "python":
+        where["loop"] = literal(settings.loop)
+    rest = list(call("ds = shardctl.tfds.resume_like", ["ds", *keywords(where)]))
+    notes = [line for text in summary(plan) for line in comment(text)]
+    try:
+        code = list(order_module(order, plan.spec, notes, rest, imported=reader.BRIDGE))
+    except UsageError as why:
+        raise UsageError(f"{why}; with the dataset of the script: {' '.join(rest)}") from why
+    yield from code
 
 
 def needs_tfds_alone(plan: ResumePlan) -> bool:
