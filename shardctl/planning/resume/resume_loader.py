@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,6 +10,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import LoaderCall, Stop
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE
 from shardctl.core.phrase import phrase
@@ -240,30 +240,6 @@ def _within_a_batch(consumed: int, in_batch: int) -> tuple[str, ...]:
 
 
 # What a library is told to go on where a loader stopped, and what its own ways are worth.
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoaderCall:
-    """A call of the library on the way to what is left, with its arguments."""
-
-    call: str
-    arguments: Mapping[str, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stop:
-    """Where a loader stopped: after `consumed` examples, `in_epoch` of them of its epoch.
-
-    epoch: from 0 in the pass. steps, steps_in_epoch: whole batches, None without batches.
-    in_batch: examples of the next batch that were handed out.
-    """
-
-    consumed: int
-    epoch: int
-    in_epoch: int
-    steps: int | None
-    steps_in_epoch: int | None
-    in_batch: int
 
 
 def calls_of(order: LoaderOrder, stop: Stop) -> tuple[LoaderCall, ...]:
