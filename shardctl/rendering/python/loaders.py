@@ -8,8 +8,10 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.loaders.hugging_face.eras import of_tables
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.resume.resume_loader import LoaderPlan
+from shardctl.errors import UsageError
+from shardctl.planning.resume.resume_loader import LoaderRest, rest_of_plan
 from shardctl.planning.simulate import Simulation
 from shardctl.readers.verifying.file_checks import file_path
 from shardctl.rendering.python import reader
@@ -64,8 +66,18 @@ def loader_python(simulation: Simulation) -> Iterator[str]:
     )
 
 
-def resume_python(plan: LoaderPlan) -> Iterator[str]:
-    """Yield code that reads what is left of all epochs."""
+def resume_python(found: ResumePlan) -> Iterator[str]:
+    """Yield code that reads what is left of all epochs.
+
+    Raises:
+        UsageError: a plan from a log, which is of no order.
+    """
+    if found.from_seen:
+        raise UsageError(
+            "code that reads what a log left over is not written for other loaders than TFDS's; "
+            "--format json lists the examples, by their files"
+        )
+    plan = rest_of_plan(found)
     order = plan.order
     head = order_comment(plan.spec, order)
     stopped = comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
@@ -325,7 +337,7 @@ def _to_tell(order: LoaderOrder) -> str:
     return "sampler" if settings.host is not None else ""
 
 
-def _streamed_on(plan: LoaderPlan) -> Iterator[str]:
+def _streamed_on(plan: LoaderRest) -> Iterator[str]:
     settings, stop = plan.order.settings, plan.stop
     first = settings.pass_index + stop.epoch
     element, skip = ("example", stop.in_epoch)
@@ -341,7 +353,7 @@ def _streamed_on(plan: LoaderPlan) -> Iterator[str]:
     yield "        ..."
 
 
-def _order(plan: LoaderPlan) -> Iterator[str]:
+def _order(plan: LoaderRest) -> Iterator[str]:
     order = plan.order
     yield from settings_code(order.settings)
     reference = literal(_reference(order.dataset))
@@ -359,7 +371,7 @@ def _classes_of_rest(order: LoaderOrder) -> list[str]:
     return (_REST_OF_BATCHES + stacks).splitlines()
 
 
-def _rest(plan: LoaderPlan) -> Iterator[str]:
+def _rest(plan: LoaderRest) -> Iterator[str]:
     settings, stop = plan.order.settings, plan.stop
     if stop.steps is None:
         yield f"rest = order.indices_at(range({plan.consumed}, order.num_examples)).tolist()"
