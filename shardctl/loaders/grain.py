@@ -9,7 +9,8 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source, Stop
+from shardctl.core.loaders.library import Source
+from shardctl.core.loaders.stop import Stop
 from shardctl.loaders.library import Library, element_of, library, refused
 from shardctl.rendering.python.source import call, keywords, literal
 

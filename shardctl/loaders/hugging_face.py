@@ -14,8 +14,9 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.eras import of_tables
-from shardctl.core.loaders.library import Source, Stop
+from shardctl.core.loaders.library import Source
 from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.text import counted
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of, library

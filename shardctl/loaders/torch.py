@@ -10,7 +10,8 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source, Stop
+from shardctl.core.loaders.library import Source
+from shardctl.core.loaders.stop import Stop
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, library, refused
 from shardctl.rendering.python.source import call, keywords, literal
 

@@ -32,6 +32,8 @@ class LoaderOrder(Order):
         UsageError: the loader refuses these settings, or its rule does not know them.
     """
 
+    continued_by = "loader"
+
     def __init__(
         self,
         dataset: Dataset,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -27,6 +27,8 @@ ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be a
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
 
+ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
+
 
 class Order(ABC):
     """Every position of one pass over a pipeline, all epochs of it, from 0.
@@ -39,8 +41,11 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
+        of the loader itself.
     """
 
+    continued_by: ContinuedBy
     dataset: Dataset
     settings: ReadSettings
     codes: ExampleCodes

@@ -71,6 +71,7 @@ class ReaderOrder(Order):
     [[0, 1], [2, 11]]
     """
 
+    continued_by = "file_instructions"
     finds_in_pieces = True
 
     @checked

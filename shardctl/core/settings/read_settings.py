@@ -218,8 +218,9 @@ class ReadSettings:
 
     @property
     def buffer_is_open(self) -> bool:
-        """Whether there is a shuffle buffer that nothing seeds."""
-        return self.buffer is not None and self.buffer_seed is None and self.global_seed is None
+        """Whether there is a shuffle buffer of tf.data's that nothing seeds."""
+        unseeded = self.buffer_seed is None and self.global_seed is None
+        return self.reader.on_tf_data and self.buffer is not None and unseeded
 
     @checked
     def cycle_length(self, *, ordered: bool) -> int:

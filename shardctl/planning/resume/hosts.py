@@ -27,9 +27,9 @@ from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.pinned_sources import without_stages
+from shardctl.planning.resume.rest_of_epoch import consumed_examples
 from shardctl.planning.resume.resume import (
     calls_after_read,
-    consumed_examples,
     further_epochs,
     ids_at,
     num_further_epochs,
