@@ -130,6 +130,13 @@ class LoaderLibrary(ABC):
         """Yield the parts of code that reads what is left of all epochs."""
         raise self._no_code()
 
+    def ways(self, settings: Any, file_format: str) -> Iterator[Any]:
+        """Yield the ways in which people read with it: Ways, of settings given (ReadSettings).
+
+        None of them stands for one: by index, with the seed that it takes.
+        """
+        return iter(())
+
     def _no_code(self) -> UsageError:
         return UsageError(f"{self.loader.title} has no code to paste here; take another format")
 

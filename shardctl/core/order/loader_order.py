@@ -118,6 +118,21 @@ class LoaderOrder(Order):
         return self.handed_out.is_uniform
 
     @property
+    def is_made_whole(self) -> bool:
+        """Whether an epoch is made as a whole before any place in it is known."""
+        return self.handed_out.is_made_whole
+
+    @property
+    def num_in_turn(self) -> int | None:
+        """How many files are streamed at once, None where examples are read by their index."""
+        return self.handed_out.num_in_turn
+
+    def num_again(self, all_hosts: Sequence[Order]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first."""
+        of_loader = [order.handed_out for order in all_hosts if isinstance(order, LoaderOrder)]
+        return self.handed_out.num_again(of_loader)
+
+    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.handed_out.batches is not None

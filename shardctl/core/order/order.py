@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -136,6 +136,11 @@ class Order(ABC):
         """Whether `runs` are told at less cost than the codes."""
         return False
 
+    @property
+    def is_made_whole(self) -> bool:
+        """Whether an epoch is made as a whole before any place in it is known."""
+        return False
+
     # What is at positions.
 
     @checked
@@ -228,6 +233,15 @@ class Order(ABC):
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
+
+    @property
+    def num_in_turn(self) -> int | None:
+        """How many files are read at once, None where examples are read by their index."""
+        return None
+
+    def num_again(self, all_hosts: Sequence[Order]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first."""
+        return 0
 
     def forget_readings(self) -> None:
         """Give back the memory of what is kept; it is built anew when it is asked for."""

@@ -320,6 +320,11 @@ class ReaderOrder(Order):
         return (self.num_buffered or 1) > 1 or files
 
     @property
+    def num_in_turn(self) -> int:
+        """How many files are read in turn."""
+        return self.settings.cycle_length(ordered=self.dataset.ordered)
+
+    @property
     def is_uniform(self) -> bool:
         """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
         return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
