@@ -39,6 +39,7 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    begins_anywhere: whether file instructions alone continue it from any position.
     """
 
     dataset: Dataset
@@ -48,6 +49,7 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     finds_in_pieces = False
+    begins_anywhere = False
     _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:
