@@ -31,6 +31,7 @@ from shardctl.tfds.training.fitted_plan import fitted
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
+from shardctl.tfds.training.records import RecordReader
 from shardctl.tfds.training.resume import dataset_of_plan
 from shardctl.tfds.training.staged_rest import real_dataset
 
@@ -121,7 +122,8 @@ def keras_epochs(
                 mode="exact-order",
             )
             here = fitted(builder, plan, host)
-            yield epoch, dataset_of_plan(builder, here, transform, decoders)
+            reader = here.reader(RecordReader, builder=builder)
+            yield epoch, dataset_of_plan(here, reader, transform, decoders)
 
     return each()
 

@@ -15,11 +15,11 @@ from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.apply_plan import check_same_dataset
-from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
+from shardctl.tfds.training.fitted_plan import dataset_for
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.training.pipeline import pipeline
 
@@ -36,7 +36,7 @@ def rest_of_plan(
         DatasetError: the dataset is another one or has changed.
         UsageError: the plan ends within a batch; a global seed in force as for `resume`.
     """
-    dataset = in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
+    dataset = dataset_for(plan, builder)
     spec = _given_spec(plan)
     planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
