@@ -219,6 +219,23 @@ class Order(ABC):
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
 
+    def steps_up_to(self, stop: int) -> int:
+        """Return `stop`, or how many batches there are where those are fewer."""
+        return stop if self.num_steps is None else min(stop, self.num_steps)
+
+    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which of `sources`, code) of the examples of batches [start, stop).
+
+        And how many each batch has, int64[stop - start]. Where nothing makes batches an example is
+        one of its own.
+        """
+        if start == stop:
+            return NONE, NONE, NONE
+        first, last = self.positions_in_step(start).start, self.positions_in_step(stop - 1).stop
+        codes = self.read(first, last)
+        steps, _ = self.steps_of(np.arange(first, last))
+        return np.zeros_like(codes), codes, np.bincount(steps - start, minlength=stop - start)
+
     # What it takes to read it.
 
     @property
