@@ -25,7 +25,7 @@ from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
-from shardctl.tfds.graphs.predicted import Elements, elements_of
+from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.position.position import Position
 from shardctl.tfds.training.fitted_plan import fitted
 from shardctl.tfds.training.global_seed import check_global_seed
@@ -145,7 +145,7 @@ def _of_stages(
     settings = replace(settings, loop="keras-fit")
     dataset = dataset_of(builder)
     order = plan_order(dataset, spec, replace(settings, pass_index=max(epochs.stop - 1, 0))).order
-    num_steps = elements_of(order).num_elements
+    num_steps = Elements(order).num_elements
     if num_steps is None:
         raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
     if not 0 <= steps <= num_steps or (steps and not epochs):
@@ -243,7 +243,7 @@ class FitEpochs:
                     pass_index=settings.pass_index,
                 )
             )
-        self._elements: Elements = elements_of(self._start.order)
+        self._elements = Elements(self._start.order)
         if steps_per_epoch is None:
             if not self._elements.num_elements:
                 raise UsageError(
@@ -252,7 +252,7 @@ class FitEpochs:
                 )
             last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
             # What is left open is refused now, and not when that epoch begins.
-            elements_of(self._start.with_settings(last).order).examples(0, 1)
+            Elements(self._start.with_settings(last).order).examples(0, 1)
         elif settings.loop == "keras-fit":
             raise UsageError(
                 phrase(
@@ -351,7 +351,7 @@ class FitEpochs:
 
     def _follow(self) -> None:
         if self._size is None:
-            self._elements = elements_of(self._position.planned.order)
+            self._elements = Elements(self._position.planned.order)
         self.num_steps = self._size or self._elements.num_elements or 0
 
     def _before(self, epoch: int) -> int:

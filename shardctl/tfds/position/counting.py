@@ -10,7 +10,7 @@ from shardctl.core.arguments.kinds import Kind
 from shardctl.core.arguments.values import whole_number
 from shardctl.core.order.order import Order
 from shardctl.errors import UsageError
-from shardctl.tfds.graphs.predicted import elements_of
+from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.imports import tensorflow
 
 _NEEDED = (
@@ -157,7 +157,7 @@ class OrderCounter:
     """Examples of the elements that stages hand out, as the order says."""
 
     def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
-        self._elements = elements_of(order)
+        self._elements = Elements(order)
         self._next = self._elements.element_after(loop.consumed)
 
     def __call__(self, element: Any) -> int:
@@ -178,7 +178,7 @@ def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
     """
     settings = order.settings
     if settings.stages is not None:
-        elements = elements_of(order)
+        elements = Elements(order)
         if batch is not None or elements.num_elements is None:
             return None
         return elements.num_elements - elements.element_after(consumed)
