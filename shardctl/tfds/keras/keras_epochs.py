@@ -8,7 +8,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,21 +18,16 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
-from shardctl.core.settings.short_form import short_form
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.graphs.dataset_graph import NotRebuildable
-from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.position.position import Position
-from shardctl.tfds.training.fitted_plan import fitted
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
-from shardctl.tfds.training.records import RecordReader
-from shardctl.tfds.training.resume import dataset_of_plan
+from shardctl.tfds.training.resume import dataset_to_resume
 from shardctl.tfds.training.staged_rest import real_dataset
 
 
@@ -75,21 +70,8 @@ def keras_epochs(
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
-    settings = short_form(ReadSettings() if settings is None else settings)
+    settings = ReadSettings() if settings is None else settings
     refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
-    if settings.stages is not None:
-        return _of_stages(
-            builder,
-            spec,
-            settings,
-            range(initial_epoch, epochs),
-            steps,
-            host,
-            transform=transform,
-            decoders=decoders,
-        )
-    if settings.batch is None:
-        raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
     if settings.pass_index:
         raise UsageError(
             f"pass_index={settings.pass_index}: every epoch of fit is a pass, and initial_epoch "
@@ -98,9 +80,13 @@ def keras_epochs(
     if not 0 <= initial_epoch <= epochs:
         raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
     dataset = dataset_of(builder)
-    fit_settings = replace(settings, loop="keras-fit")
-    order = plan_order(dataset, spec, fit_settings).order
-    num_steps = -(-order.num_examples // settings.batch)
+    in_fit = replace(settings, loop="keras-fit")
+    order = plan_order(dataset, spec, replace(in_fit, pass_index=max(epochs - 1, 0))).order
+    if not order.has_steps:
+        raise UsageError(_NO_BATCHES)
+    num_steps = order.num_steps
+    if num_steps is None:
+        raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
     if not 0 <= steps <= num_steps or (steps and initial_epoch == epochs):
         raise UsageError(
             f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {num_steps} steps"
@@ -113,62 +99,25 @@ def keras_epochs(
     check_global_seed(settings, lambda: len(order.reads))
 
     def each() -> Iterator[tuple[int, Any]]:
+        how = {"transform": transform, "decoders": decoders}
+        real = cache(partial(real_dataset, builder, spec, in_fit, **how))
         for epoch in range(initial_epoch, epochs):
             plan = plan_resume(
                 dataset,
                 spec,
-                replace(fit_settings, pass_index=epoch),
+                replace(in_fit, pass_index=epoch),
                 steps=steps if epoch == initial_epoch else 0,
                 mode="exact-order",
             )
-            here = fitted(builder, plan, host)
-            reader = here.reader(RecordReader, builder=builder)
-            yield epoch, dataset_of_plan(here, reader, transform, decoders)
+            yield (
+                epoch,
+                dataset_to_resume(builder, plan, host, checks_seed=False, real=real, **how),
+            )
 
     return each()
 
 
-def _of_stages(
-    builder: Any,
-    spec: str | None,
-    settings: ReadSettings,
-    epochs: range,
-    steps: int,
-    host: int | HostLike | None,
-    **how: Any,
-) -> Iterator[tuple[int, Any]]:
-    """Return what `keras_epochs` does of settings with stages; the elements are what they make."""
-    if settings.pass_index:
-        raise UsageError(f"pass_index={settings.pass_index}: every epoch of fit is a pass")
-    if epochs.start < 0 or epochs.start > epochs.stop:
-        raise UsageError(f"initial_epoch={epochs.start}: fit has epochs 0 to {epochs.stop}")
-    settings = replace(settings, loop="keras-fit")
-    dataset = dataset_of(builder)
-    order = plan_order(dataset, spec, replace(settings, pass_index=max(epochs.stop - 1, 0))).order
-    num_steps = Elements(order).num_elements
-    if num_steps is None:
-        raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
-    if not 0 <= steps <= num_steps or (steps and not epochs):
-        raise UsageError(f"steps={steps}: an epoch of fit has {num_steps} steps")
-    if settings.host is not None:
-        check_host(settings.host, host)
-    check_global_seed(settings, lambda: len(order.reads))
-    if num_steps and steps == num_steps:
-        epochs, steps = epochs[1:], 0
-
-    def each() -> Iterator[tuple[int, Any]]:
-        made = real_dataset(builder, spec, settings, **how)
-        for epoch in epochs:
-            own = plan_order(dataset, spec, replace(settings, pass_index=epoch)).order
-            try:
-                rest = OwnElements.of_order(made, own).made(
-                    start=steps if epoch == epochs.start else 0
-                )
-            except NotRebuildable as why:
-                raise UsageError(f"{why}: the epochs of these stages are not parted") from why
-            yield epoch, rest
-
-    return each()
+_NO_BATCHES = "fit trains on batches: give ReadSettings(batch=N), or a stage batch(N)"
 
 
 # Where a position is while `fit` trains: which step of which epoch, and what they read.
@@ -228,14 +177,14 @@ class FitEpochs:
     def __init__(self, position: Position, num_epochs: int, steps_per_epoch: int | None) -> None:
         self._position, self._size = position, steps_per_epoch
         self._start = position.planned.with_settings(position.settings)
-        settings = short_form(position.settings)
+        settings = position.settings
         if position.is_shared:
             raise UsageError(
                 "the run was shared among other hosts, whose part has no epochs of fit: train on "
                 "position.dataset() in a loop of your own"
             )
-        if settings.batch is None and settings.stages is None:
-            raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
+        if not self._start.order.has_steps:
+            raise UsageError(_NO_BATCHES)
         if settings.pass_index:
             raise UsageError(
                 phrase(

@@ -33,7 +33,7 @@ from shardctl.tfds.training.records import (
     has_small_records,
     kernel_shuffle,
 )
-from shardctl.tfds.training.staged_rest import rest_of_plan
+from shardctl.tfds.training.staged_rest import MakeReal, rest_of_plan
 
 
 @checked
@@ -96,12 +96,16 @@ def dataset_to_resume(
     *,
     allow_version: bool = False,
     checks_seed: bool = True,
+    real: MakeReal | None = None,
     transform: Transform | None,
     decoders: Any,
-    add_tfds_id: bool,
+    add_tfds_id: bool = False,
 ) -> Any:
-    """Return what `resume` does; with `checks_seed` false whatever global seed is in force now."""
-    if plan.settings.stages is not None:
+    """Return what `resume` does; with `checks_seed` false whatever global seed is in force now.
+
+    `real` makes the dataset of plans of one pipeline with stages, which is not read again.
+    """
+    if plan.sources:
         if plan.settings.host is not None:
             check_host(plan.settings.host, host)
         elif host is not None:
@@ -111,6 +115,7 @@ def dataset_to_resume(
             plan,
             allow_version=allow_version,
             checks_seed=checks_seed,
+            real=real,
             transform=transform,
             decoders=decoders,
             add_tfds_id=add_tfds_id,
@@ -167,7 +172,7 @@ def resume_epochs(
     Arguments and errors are those of `resume`.
     """
     plan = as_plan(plan)
-    if plan.settings.stages is not None:
+    if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "
             "shardctl.tfds.resume reads what is left"

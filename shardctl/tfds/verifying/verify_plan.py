@@ -82,7 +82,7 @@ def verify_plan(
     """
     dataset = as_dataset(dataset)
     plan = as_plan(plan)
-    if plan.settings.stages is not None:
+    if plan.sources:
         raise UsageError(
             "verify reads no plan of a pipeline with stages: resume with this plan and its proof "
             "compares it with the order, and verify with the same stages the order with the real "
