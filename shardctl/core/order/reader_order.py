@@ -72,6 +72,7 @@ class ReaderOrder(Order):
     """
 
     finds_in_pieces = True
+    begins_anywhere = True
 
     @checked
     def __init__(
