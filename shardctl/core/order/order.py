@@ -106,6 +106,16 @@ class Order(ABC):
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
 
+    @property
+    def has_readings(self) -> bool:
+        """Whether an epoch is a reading of files, whose rest is known without its examples."""
+        return False
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
+        return True
+
     # How it is shuffled.
 
     @property

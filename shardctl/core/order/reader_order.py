@@ -126,6 +126,11 @@ class ReaderOrder(Order):
             "`shardctl inspect FILE:FUNCTION`",
         )
 
+    @property
+    def has_readings(self) -> bool:
+        """Whether an epoch is a reading of files, whose rest is known without its examples."""
+        return True
+
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
