@@ -56,6 +56,7 @@ class Rule:
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
     loaders: who reads where it counts, by the names of `ReadSettings.loader`.
+    of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
     code: str
@@ -66,6 +67,7 @@ class Rule:
     check: Check
     for_data_source: bool = False
     loaders: tuple[LoaderName, ...] = TFDS_ALONE
+    of_loaders: Check | None = None
 
     def __repr__(self) -> str:
         return in_short(self, self.code, self.name)
@@ -89,6 +91,7 @@ def rule(
     story: Story,
     for_data_source: bool = False,
     loaders: tuple[LoaderName, ...] = TFDS_ALONE,
+    of_loaders: Check | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""
 
@@ -102,6 +105,7 @@ def rule(
             check=check,
             for_data_source=for_data_source,
             loaders=loaders,
+            of_loaders=of_loaders,
         )
 
     return made

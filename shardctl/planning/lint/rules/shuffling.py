@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
-from shardctl.planning.lint.rules.loaders import torch as of_loaders
+from shardctl.planning.lint.rules.loaders import torch
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
@@ -38,12 +38,10 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
         example="shardctl lint --epochs 90 -d imagenet2012",
     ),
     loaders=EVERY_LOADER,
+    of_loaders=torch.one_order,
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
-    if context.loader != "tfds":
-        yield from of_loaders.one_order(context)
-        return
     if context.stage_chains:
         yield from as_settings.one_order(context)
         return
@@ -51,7 +49,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
     if not context.several_epochs or settings.deterministic is False:
         return
     # The random numbers of a buffer continue over files that repeat, which are one endless epoch.
-    fixed = settings.buffer_reshuffle is False and not settings.repeat_files
+    fixed = settings.buffer_reshuffle is False and not context.repeats_files()
     if context.buffers and not fixed:
         return
     for read in context.trained:
@@ -69,7 +67,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             fix, names = phrase("leave out {reshuffle=False}"), ("reshuffle",)
         else:
             cause, fix = "nothing shuffles it", phrase("{shuffle_seed=N}, or {}", fix)
-        what = "files come" if settings.repeat_files else "examples come"
+        what = "files come" if context.repeats_files() else "examples come"
         yield Violation(
             why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
             fix=fix,
@@ -235,12 +233,10 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint --shuffle-files -d imagenet2012",
     ),
     loaders=EVERY_LOADER,
+    of_loaders=torch.no_seed,
 )
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
-    if context.loader != "tfds":
-        yield from of_loaders.no_seed(context)
-        return
     settings = context.settings
     if settings.global_seed is not None:
         return
@@ -292,12 +288,10 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
         example="shardctl lint -d imagenet2012",
     ),
     loaders=EVERY_LOADER,
+    of_loaders=torch.no_shuffle,
 )
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""
-    if context.loader != "tfds":
-        yield from of_loaders.no_shuffle(context)
-        return
     if context.stage_chains:
         yield from as_settings.no_shuffle(context)
         return
