@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS, Setting
@@ -101,7 +100,7 @@ def read_in_force(
 
 def _version_in_force(settings: ReadSettings) -> str | None:
     """Return of which version a loader's order is, None where that is refused, or TFDS reads."""
-    if settings.loader not in LOADERS:
+    if settings.reader.is_default:
         return None
     from shardctl.planning.loader_version import loader_version
 

@@ -131,7 +131,7 @@ def with_format_warnings(resolved: Resolved) -> Resolved:
 
 def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
     """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
-    if settings.loader == "tfds":
+    if settings.reader.on_tf_data:
         return resolved
     of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
     kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
@@ -151,7 +151,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     if given is not None:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
-    if settings.loader != "tfds":
+    if not settings.reader.on_tf_data:
         from shardctl.planning.loader_version import loader_version
 
         return order_of_loader(resolved, settings, loader_version(settings))

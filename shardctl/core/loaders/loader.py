@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
+from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
 from shardctl.core.phrase import phrase
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
 
 @dataclass(frozen=True, kw_only=True)
 class Loader:
-    """A library that reads examples, and the rule of its order.
+    """A library that reads examples, and the rule of its order; TFDS's reader is one of them.
 
     name: in documents and behind `--loader`. title: what people call it.
     library: its package, as pip knows it.
@@ -45,6 +46,15 @@ class Loader:
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
     deals_batches: hosts share whole batches, so a partial one is dropped before they share.
     refuses: fields that the library has another order for, which no rule knows, and why.
+    on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
+        meaning, and TensorFlow hands the examples out. Of such a reader `rule` is "", since its
+        order is not one of indices.
+    has_blocks: whether files are read in turn, a block from each, so that their order and a shuffle
+        buffer are what mixes examples.
+    shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
+        its own, `takes["host"]`.
+    default_buffer: how many examples a stream is shuffled in where nobody says it.
+    is_default: who reads where nobody says it, so that answers need not.
     """
 
     name: LoaderName
@@ -59,6 +69,11 @@ class Loader:
     rule_version: int = 1
     deals_batches: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
+    on_tf_data: bool = False
+    has_blocks: bool = False
+    shares_in_modes: bool = False
+    default_buffer: int | None = None
+    is_default: bool = False
 
     def handed_out(self, asked: Asked) -> HandedOut:
         """Return what one process hands out.
@@ -80,6 +95,42 @@ class Loader:
         return found
 
 
+_TFDS = Loader(
+    name="tfds",
+    title="TFDS's reader on tf.data",
+    library="tensorflow_datasets",
+    proven=(),  # the rules of TensorFlow and TFDS have a version of their own, in tfds_rules.py
+    takes={
+        "cycle": "ReadConfig.interleave_cycle_length",
+        "cpus": "os.cpu_count",
+        "block": "ReadConfig.interleave_block_length",
+        "shuffle_files": "as_dataset(shuffle_files)",
+        "shuffle_seed": "ReadConfig.shuffle_seed",
+        "reshuffle": "ReadConfig.shuffle_reshuffle_each_iteration",
+        "deterministic": "ReadConfig.options.deterministic",
+        "buffer": "ds.shuffle(buffer_size)",
+        "buffer_seed": "ds.shuffle(seed)",
+        "buffer_reshuffle": "ds.shuffle(reshuffle_each_iteration)",
+        "global_seed": "tf.random.set_seed",
+        "epochs": "ds.repeat",
+        "repeat_files": "ReadConfig.repeat_filenames",
+        "reverse": "ReadConfig.experimental_interleave_sort_fn",
+        "file_order": "ReadConfig.experimental_interleave_sort_fn",
+        "host": "input_pipeline_id of num_input_pipelines",
+        "host_by": "even_splits, InputContext, ds.shard",
+        "batch": "ds.batch",
+        "drop_remainder": "ds.batch(drop_remainder)",
+        "stages": "tf.data.Dataset",
+        "pass_index": "iter(ds)",
+        "loop": "keras.Model.fit",
+    },
+    rule="",
+    source="tensorflow_datasets/core/reader.py",
+    on_tf_data=True,
+    has_blocks=True,
+    shares_in_modes=True,
+    is_default=True,
+)
 _GRAIN = Loader(
     name="grain",
     title="Grain",
@@ -187,13 +238,16 @@ _HF = Loader(
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     changes="shardctl.core.loaders.hugging_face.eras:changed_between",
+    default_buffer=DEFAULT_BUFFER,
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
 LOADERS: Mapping[str, Loader] = {
     loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }
-LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)
+# Whoever may read, so that `ReadSettings.reader` always is one of them.
+READERS: Mapping[str, Loader] = {_TFDS.name: _TFDS, **LOADERS}
+LOADER_NAMES: tuple[str, ...] = tuple(READERS)
 
 
 # On which versions of a library the rule of its loader is proven.

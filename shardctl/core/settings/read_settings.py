@@ -10,7 +10,7 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
-from shardctl.core.loaders.loader import LOADERS, LoaderName
+from shardctl.core.loaders.loader import LOADERS, READERS, Loader, LoaderName
 from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
@@ -216,9 +216,14 @@ class ReadSettings:
 
         None of TFDS's reader, see `with_stand_in_seeds`.
         """
-        if self.loader == "tfds":
+        if self.reader.on_tf_data:
             return ()
         return tuple(name for name in ("shuffle_seed", "global_seed") if self.takes(name))
+
+    @property
+    def reader(self) -> Loader:
+        """Who reads, TFDS's reader on tf.data or another loader: what is known of it."""
+        return READERS[self.loader]
 
     @property
     def host_mode(self) -> HostMode:
@@ -264,7 +269,7 @@ class ReadSettings:
                 whose file order depends on timing.
             UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
-        if self.loader != "tfds":
+        if not self.reader.on_tf_data:
             return
         if ordered:
             self._check_ordered()
@@ -432,7 +437,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """
     assumed: dict[str, Any] = {}
-    if settings.loader != "tfds":
+    if not settings.reader.on_tf_data:
         return settings, assumed  # what a loader leaves open, its rule says
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
@@ -470,7 +475,7 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     interleave_op.py). None where it is stated, makes no difference, or another loader reads.
     """
     in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
-    if in_order or not is_counted or settings.loader != "tfds":
+    if in_order or not is_counted or not settings.reader.has_blocks:
         return None
     defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
     defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
@@ -492,13 +497,13 @@ PyTorch's DataLoader reads here; give resume the options
     Raises:
         UsageError: another loader reads.
     """
-    if settings.loader == "tfds":
+    if settings.reader.on_tf_data:
         return
     raise UsageError(
         phrase(
             "{loader=}: {} is of TFDS's reader on tf.data, and {} reads here; {}",
             what,
-            LOADERS[settings.loader].title,
+            settings.reader.title,
             instead,
             loader=settings.loader,
         )

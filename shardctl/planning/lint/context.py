@@ -16,7 +16,7 @@ from shardctl.core.hosts.modes import HostMode
 from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
-from shardctl.core.loaders.loader import LOADERS, LoaderName
+from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -130,11 +130,6 @@ class LintContext:
         """Who reads: "tfds" is TFDS's reader on tf.data."""
         return self.settings.loader
 
-    @property
-    def is_of_loader(self) -> bool:
-        """Whether another loader than TFDS's reader hands the examples out."""
-        return self.loader in LOADERS
-
     def loader_order(self, read: Read) -> LoaderOrder | ShardctlError:
         """Return the order in which another loader reads a spec, of the host that is looked at.
 
@@ -164,7 +159,7 @@ class LintContext:
         """Whether `as_data_source` reads; of array_record files nothing else does."""
         said = self.usage.as_data_source
         reads = self.dataset.file_format == "array_record" if said is None else said
-        return reads and self.settings.takes("cycle")
+        return reads and self.settings.reader.on_tf_data
 
     def usage_in_force(self) -> dict[str, Any]:
         """Return what is not part of an order's settings by its name under `lint:`."""

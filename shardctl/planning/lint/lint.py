@@ -127,7 +127,7 @@ def lint(
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
-    if context.is_of_loader:
+    if not settings.reader.on_tf_data:
         rules = tuple(rule for rule in rules if context.loader in rule.loaders)
     findings = sorted(
         _findings(rules, context),
@@ -166,7 +166,7 @@ def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
         unlike = context.reads_data_source and not rule.for_data_source
         if unlike or context.loader not in rule.loaders:
             continue
-        check = rule.of_loaders if rule.of_loaders and context.is_of_loader else rule.check
+        check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
         for found in check(context):
             yield Finding(
                 rule=rule,

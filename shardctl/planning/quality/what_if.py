@@ -154,7 +154,7 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
 def has_alternatives(settings: ReadSettings) -> bool:
     """Whether there are changes to measure: those of TFDS's reader, its files and its buffer."""
-    return settings.takes("cycle")
+    return settings.reader.has_blocks
 
 
 def with_shuffled_files(settings: ReadSettings) -> ReadSettings:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 from shardctl.core.text import counted, first_upper
 from shardctl.core.tfds_rules import ORDER_RULES
@@ -20,6 +21,7 @@ from shardctl.rendering.eval import way_cells
 from shardctl.rendering.layout import LEGEND, split_cells
 from shardctl.rendering.pictures.eval import eval_pictures
 from shardctl.rendering.pictures.layout import layout_pictures
+from shardctl.rendering.pictures.palette import css
 from shardctl.rendering.pictures.quality.loaders import loaders_pictures
 from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mixing_legend
 from shardctl.rendering.report.again import again
@@ -41,12 +43,12 @@ from shardctl.rendering.report.elements import (
 )
 from shardctl.rendering.report.hosts import hosts_section
 from shardctl.rendering.report.shuffle import open_section, shuffle_section
-from shardctl.rendering.report.style import STYLE
 from shardctl.rendering.report.summary import summary_section
 from shardctl.rendering.text.step_rows import pipeline_record, settings_words
 from shardctl.rendering.text.tables import Column
 
 # Nothing is loaded or sent, and no script runs, whatever stands in a page.
+STYLE = Path(__file__).with_name("page.css").read_text("utf-8") + css(".picture")
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
 
