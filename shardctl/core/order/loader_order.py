@@ -133,6 +133,11 @@ class LoaderOrder(Order):
         return self.handed_out.num_again(of_loader)
 
     @property
+    def unshuffled(self) -> str:
+        """How examples come where nothing shuffles them, a clause."""
+        return "examples come in the order of storage"
+
+    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.handed_out.batches is not None
