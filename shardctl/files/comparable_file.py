@@ -41,6 +41,7 @@ _NO_STATE = (
     "num_pending_instructions",
     "read_config",
     "digest",
+    "advice",
 )
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import re
 
-from shardctl.rendering.resume import resume_json, resume_rows, resume_table
-
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.planning.resume.resume import resume_loader
+from shardctl.rendering.resume import resume_json, resume_rows, resume_table
 from shardctl.rendering.text.tables import Screen
 
 FILES = (ShardFiles(pattern="toy-train-\0", num_shards=4),)
