@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -96,15 +96,7 @@ def sources(
         UsageError: a bad spec, or a source whose examples no dataset has.
     """
     assert settings.stages is not None
-    for source in sources_of(settings.stages):
-        if not isinstance(source, Read):
-            raise UsageError(
-                phrase(
-                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
-                    "order is that of what read(..) hands out",
-                    quoted(source.name),
-                )
-            )
+    refuse_other_sources(settings.stages)
     reads = list(dict.fromkeys(readers_of(settings.stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {
@@ -114,20 +106,11 @@ def sources(
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
-    datasets = distinct_datasets(of_read.values())
-    whole = combined(datasets)
-    names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
+    whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[Read, Origin] = {}
     warnings: list[str] = []
-    for read in reads:
-        own = next(one for one in datasets if one == of_read[read])
-        ranges, label = found[read].ranges, ""
-        if len(datasets) > 1:
-            label = f"{names[id(own)]}/"
-            ranges = tuple(
-                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
-            )
+    for read, (own, label, ranges) in zip(reads, labelled, strict=True):
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
         origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
@@ -148,6 +131,46 @@ def sources(
         origins=origins,
         parts=parts,
     )
+
+
+def in_one_dataset(
+    found: Sequence[Resolved],
+) -> tuple[Dataset, list[tuple[Dataset, str, tuple[SplitRange, ...]]]]:
+    """Return a dataset that holds what all specs select, and of each where it is in that.
+
+    That is its own dataset, what its splits are called before their name, "" where all are of one
+    dataset, and its ranges in the whole.
+    """
+    datasets = distinct_datasets(resolved.dataset for resolved in found)
+    whole, names = combined(datasets), labels_of(datasets)
+    parts = []
+    for resolved in found:
+        number = next(i for i, one in enumerate(datasets) if one == resolved.dataset)
+        label, ranges = "", resolved.ranges
+        if len(datasets) > 1:
+            label = f"{names[number]}/"
+            ranges = tuple(
+                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
+            )
+        parts.append((datasets[number], label, ranges))
+    return whole, parts
+
+
+def refuse_other_sources(stages: Pipeline) -> None:
+    """Refuse sources whose examples no dataset has.
+
+    Raises:
+        UsageError: one is no reader of TFDS.
+    """
+    for source in sources_of(stages):
+        if not isinstance(source, Read):
+            raise UsageError(
+                phrase(
+                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                    "order is that of what read(..) hands out",
+                    quoted(source.name),
+                )
+            )
 
 
 def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:

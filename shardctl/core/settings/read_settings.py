@@ -217,6 +217,11 @@ class ReadSettings:
         return self.shuffle_files
 
     @property
+    def is_endless(self) -> bool:
+        """Whether the reader itself repeats its files without end."""
+        return self.repeat_files
+
+    @property
     def buffer_is_open(self) -> bool:
         """Whether there is a shuffle buffer that nothing seeds."""
         return self.buffer is not None and self.buffer_seed is None and self.global_seed is None

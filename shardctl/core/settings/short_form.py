@@ -70,10 +70,11 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     return reader if epochs is None else replace(reader, epochs=epochs)
 
 
-def stages_of(settings: ReadSettings) -> Pipeline:
+def stages_of(settings: ReadSettings, *, followed: bool = False) -> Pipeline:
     """Return the stages that settings say, in whichever form.
 
-    Files that repeat without end have no repeat behind them.
+    Files that repeat without end have no repeat behind them, but where they are `followed` for as
+    many epochs as the settings say.
 
     >>> from shardctl.core.stages.text import text_of
     >>> text_of(stages_of(ReadSettings(buffer=10, buffer_seed=3, batch=2)))
@@ -94,7 +95,7 @@ def stages_of(settings: ReadSettings) -> Pipeline:
             reshuffle=settings.buffer_reshuffle,
         ),
         repeat=None
-        if settings.epochs == 1 or settings.repeat_files
+        if settings.epochs == 1 or (settings.repeat_files and not followed)
         else Repeat(count=settings.epochs),
         batch=None
         if settings.batch is None
