@@ -8,12 +8,10 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.planning.eval import loaders as eval_loaders
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.eval.evaluation import Remainder
-from shardctl.planning.eval.loaders import LoaderEvaluation
-from shardctl.planning.hosts import loaders as hosts_loaders
+from shardctl.planning.hosts import sharing
 from shardctl.planning.order import plan_order
 
 TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
@@ -37,12 +35,10 @@ def orders(loader: str, hosts: int, batch: int, *, drop: bool, more: dict[str, A
 def test_the_figures_are_those_of_the_orders(
     loader: str, more: dict[str, Any], hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (eval_loaders, hosts_loaders):
-        monkeypatch.setattr(module, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
+    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
     found = evaluate(
         TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts, devices=2, remainder="drop"
     )
-    assert isinstance(found, LoaderEvaluation)
     ragged = orders(loader, hosts, 4, drop=False, more=more)
     dropped = orders(loader, hosts, 4, drop=True, more=more)
     assert found.num_examples.tolist() == [order.num_examples for order in ragged]
@@ -66,7 +62,6 @@ def test_the_figures_are_those_of_the_orders(
 
 def test_the_padding_of_a_distributed_sampler_is_counted_twice() -> None:
     found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
-    assert isinstance(found, LoaderEvaluation)
     assert (found.num_repeated, found.num_left_out, found.hang("ragged")) == (2, 0, None)
 
 
@@ -74,7 +69,6 @@ def test_the_padding_of_a_distributed_sampler_is_counted_twice() -> None:
 def test_padding_that_goes_with_the_remainder_is_not_counted_twice(loader: str) -> None:
     """Of 13 examples 3 hosts of torch 2.13.0 and accelerate 1.15.0 read 0 to 11, in 6 batches."""
     found = evaluate(TOY, "test", {"loader": loader}, batch=2, hosts=3, remainder="drop")
-    assert isinstance(found, LoaderEvaluation)
     assert (found.num_repeated, found.num_lost) == (0, 1)
     assert advice(found) == ("1 of 13 examples is lost (7.692%)",)
 
