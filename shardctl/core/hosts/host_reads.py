@@ -134,7 +134,8 @@ class SharedReads:
         """Return what hosts read that read all rows and keep every n-th example of them."""
         one = self._by_one
         last = np.arange(num_hosts)[::-1]
-        kept: Int64s = sum((size + last) // num_hosts for size in self._sizes_of_readers)
+        none = np.zeros_like(last)
+        kept: Int64s = sum(((size + last) // num_hosts for size in self._sizes_of_readers), none)
         num_bytes = one.num_bytes
         # All hosts are alike: one value stands for all, in no memory.
         return HostReads(

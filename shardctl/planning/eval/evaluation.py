@@ -101,7 +101,8 @@ class Evaluation(EqualByItems, Tabular):
     @cached_property
     def remainders(self) -> Int64s:
         """Examples in each host's partial batches, 0 where there is none."""
-        return np.maximum(self.num_examples - self.full_steps * self.host_batch, 0)
+        left: Int64s = np.maximum(self.num_examples - self.full_steps * self.host_batch, 0)
+        return left
 
     @cached_property
     def padding(self) -> Int64s:

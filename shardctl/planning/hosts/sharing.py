@@ -38,7 +38,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import Chain, chain_of, stages_of
+from shardctl.core.settings.short_form import Chain, chain_of, of_one_reader, stages_of
 from shardctl.core.stages.stages import (
     Batch,
     Filter,
@@ -62,7 +62,6 @@ from shardctl.planning.sources import (
     refuse_other_sources,
     refuse_unread_spec,
     spec_of_reader,
-    without_own,
 )
 
 _MOST_ROWS = 1 << 25  # files of all hosts of a loader together
@@ -167,7 +166,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
     if not settings.reader.shares_in_modes:
         return OfLoader(resolved_spec(dataset, spec), settings)
     refuse_unread_spec(spec, settings)
-    stages, short = stages_of(replace(settings, host=None)), without_own(settings)
+    alone, stages = of_one_reader(settings), stages_of(replace(settings, host=None))
     refuse_other_sources(stages)
     _refuse_one_host(stages)
     found = []
@@ -177,7 +176,7 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         if read.spec is not None or read.listed:
             chosen = spec_of_reader(read, own, spec)
         found.append((settings_of_read(settings, read), resolved_spec(own, chosen)))
-    return OfReaders(short, found)
+    return OfReaders(settings if alone is None else alone[0], found)
 
 
 def _refuse_one_host(stages: Pipeline) -> None:
@@ -221,7 +220,7 @@ class OfReaders(Sharing):
         told = max(self._own, key=lambda own: (own.shuffles_files, own.shuffle_seed is None))
         shuffles = {"shuffle_files": told.shuffle_files, "shuffle_seed": told.shuffle_seed}
         self.settings = replace(settings, host=None, **shuffles)  # type: ignore[arg-type]
-        self._pipeline = stages_of(self.settings, followed=True)
+        self._pipeline = stages_of(self.settings.followed)
         self._found = [resolved for _, resolved in found]
         whole, parts = in_one_dataset(self._found)
         reads = [
@@ -453,7 +452,8 @@ def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:
 
 def _handed_out(chain: Chain, sizes: Int64s) -> tuple[Int64s, Int64s]:
     """Return (examples, steps) of hosts whose reader yields so many, int64[num_hosts] each."""
-    total = sizes * (1 if chain.repeat is None else chain.repeat.count or 0)
+    times = chain.repeat.count if isinstance(chain.repeat, Repeat) else 1
+    total = sizes * (times or 0)
     if chain.batch is None:
         return total, total
     whole, rest = np.divmod(total, chain.batch.size)

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.advice import advice, problems
 from shardctl.planning.eval.eval import evaluate, of_training
@@ -192,7 +192,7 @@ def test_an_evaluation_of_nothing_says_so() -> None:
 
 
 def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
-    training = ReadSettings(stages="shuffle(9, seed=1) | repeat | batch(4)")
+    training = as_settings({"stages": "shuffle(9, seed=1) | repeat | batch(4)"})
     settings, said = of_training(training)
     assert settings == ReadSettings()
     assert "stages are left out" in said[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -151,7 +151,7 @@ def test_the_reader_of_the_stages_says_what_is_shared() -> None:
 
 # Evaluations of pipelines with stages, played in plain Python.
 
-PLAYED = {
+PLAYED: dict[str, Callable[[list[Example], bool], Iterable[list[Example]]]] = {
     "map | batch(4)": lambda own, drop: batches(own, 4, drop=drop),
     "repeat(2) | batch(4)": lambda own, drop: batches([*own, *own], 4, drop=drop),
     "batch(4) | repeat(2)": lambda own, drop: [*batches(own, 4, drop=drop)] * 2,
