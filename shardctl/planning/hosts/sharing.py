@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, cycle
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -608,28 +607,34 @@ class OfLoader(Sharing):
 
     def other_epochs(self, epochs: int, num_hosts: int, batch: int) -> str:
         """Return whether further epochs have as many examples and steps on every host."""
-        found = []
-        for order in self._orders(num_hosts, epochs=epochs, batch=batch, drop_remainder=False):
-            starts = [bisect_left(_Epochs(order), epoch) for epoch in range(epochs)]
-            steps = [_first_step(order, start) for start in starts]
-            examples = np.diff([*starts, order.num_examples])
-            found.append(np.stack([examples, np.diff([*steps, order.num_steps or 0])]))
-        figures = np.stack(found)  # host, examples or steps, epoch
-        others = np.flatnonzero((figures != figures[:, :, :1]).any(axis=(0, 1)))
+        orders = list(self._orders(num_hosts, epochs=epochs, batch=batch, drop_remainder=False))
+        found = [[_counts_before(order, epoch) for epoch in range(epochs + 1)] for order in orders]
+        figures = np.array(found)  # host, epoch: examples, steps, and whether a batch is cut
+        if figures[:, :, 2].any():
+            steps = [order.num_steps or 0 for order in orders]
+            return phrase(
+                "of {epochs=} one is counted; iterated together, batches run from one into the "
+                "next, and hosts make {:,} to {:,} steps in all",
+                min(steps),
+                max(steps),
+                epochs=epochs,
+            )
+        counts = np.diff(figures[:, :, :2], axis=1)
+        others = np.flatnonzero((counts != counts[:, :1]).any(axis=(0, 2)))
         if not len(others):
             return phrase(
                 "of {epochs=} one is counted; in each every host has as many examples and steps",
                 epochs=epochs,
             )
-        examples, steps = figures[:, :, others[0]].T
+        examples, steps = counts[:, others[0]].T.tolist()
         return phrase(
             "of {epochs=} the first is counted, and others differ: in epoch {:,}, counted from 0, "
             "hosts hand out {:,} to {:,} examples in {:,} to {:,} steps",
             int(others[0]),
-            int(examples.min()),
-            int(examples.max()),
-            int(steps.min()),
-            int(steps.max()),
+            min(examples),
+            max(examples),
+            min(steps),
+            max(steps),
             epochs=epochs,
         )
 
@@ -652,24 +657,17 @@ def _indices(order: LoaderOrder, progress: Progress) -> Iterator[Int64s]:
         progress.advance(stop - start)
 
 
-class _Epochs(Sequence[int]):
-    """The epoch of each position of an order, looked up when it is asked for."""
+def _counts_before(order: LoaderOrder, epoch: int) -> tuple[int, int, int]:
+    """Return (examples, steps) before an epoch, and how many examples its first batch has by then.
 
-    def __init__(self, order: LoaderOrder) -> None:
-        self._order = order
-
-    def __len__(self) -> int:
-        return self._order.num_examples
-
-    def __getitem__(self, position: Any) -> Any:
-        return int(self._order.epoch_of([position])[0])
-
-
-def _first_step(order: LoaderOrder, position: int) -> int:
-    """Return the step of a position; behind the last one, how many there are."""
-    if position == order.num_examples:
-        return order.num_steps or 0
-    return int(order.steps_of([position])[0][0])
+    Batches may run from one epoch into the next.
+    """
+    positions = range(order.num_examples)
+    start = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
+    if start == order.num_examples:
+        return start, order.num_steps or 0, 0
+    steps, within = order.steps_of([start])
+    return start, int(steps[0]), int(within[0])
 
 
 def _sizes(order: LoaderOrder) -> set[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -163,3 +164,32 @@ def test_all_is_well_where_it_is() -> None:
     assert advice(found) == (
         "every example is seen once, and every host makes the same number of steps",
     )
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("loader", "more"),
+    [
+        *((name, {}) for name in LOADERS),
+        ("hf", {"streaming": True, "shuffle_seed": 3, "arrow": True}),
+    ],
+)
+def test_of_several_epochs_one_is_counted_and_the_others_are_told(
+    loader: str, more: dict[str, Any], hosts: int
+) -> None:
+    found = evaluate(TOY, "test", {"loader": loader, "epochs": 3, **more}, batch=2, hosts=hosts)
+    once = evaluate(TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts)
+    assert found.num_steps("ragged").tolist() == once.num_steps("ragged").tolist()
+    seen, over = [], False
+    for order in orders(loader, hosts, 2, drop=False, more={"epochs": 3, **more}):
+        positions = np.arange(order.num_examples)
+        epochs, steps = order.epoch_of(positions), order.steps_of(positions)[0]
+        examples = np.bincount(epochs, minlength=3).tolist()
+        batches = [len(set(steps[epochs == epoch].tolist())) for epoch in range(3)]
+        over |= sum(batches) > order.num_steps
+        seen.append((examples, batches))
+    alike = all(len(set(column)) == 1 for host in seen for column in host)
+    said = (
+        "run from one into the next" if over else "as many examples" if alike else "others differ"
+    )
+    assert said in advice(found)[-1]
