@@ -611,12 +611,10 @@ class OfLoader(Sharing):
         found = [[_counts_before(order, epoch) for epoch in range(epochs + 1)] for order in orders]
         figures = np.array(found)  # host, epoch: examples, steps, and whether a batch is cut
         if figures[:, :, 2].any():
-            steps = [order.num_steps or 0 for order in orders]
             return phrase(
                 "of {epochs=} one is counted; iterated together, batches run from one into the "
-                "next, and hosts make {:,} to {:,} steps in all",
-                min(steps),
-                max(steps),
+                "next, and hosts make {} steps in all",
+                _between([order.num_steps or 0 for order in orders]),
                 epochs=epochs,
             )
         counts = np.diff(figures[:, :, :2], axis=1)
@@ -629,14 +627,17 @@ class OfLoader(Sharing):
         examples, steps = counts[:, others[0]].T.tolist()
         return phrase(
             "of {epochs=} the first is counted, and others differ: in epoch {:,}, counted from 0, "
-            "hosts hand out {:,} to {:,} examples in {:,} to {:,} steps",
+            "hosts hand out {} examples in {} steps",
             int(others[0]),
-            min(examples),
-            max(examples),
-            min(steps),
-            max(steps),
+            _between(examples),
+            _between(steps),
             epochs=epochs,
         )
+
+
+def _between(numbers: Sequence[int]) -> str:
+    least, most = min(numbers), max(numbers)
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 def _progress(orders: Sequence[LoaderOrder]) -> Progress:
