@@ -253,7 +253,7 @@ def settings_document(settings: ReadSettings) -> Document:
     """Return settings that are not TFDS's defaults, by the names of a shardctl.yaml."""
     default = ReadSettings()
     said: dict[str, Any] = {}
-    for setting in SETTINGS:
+    for setting in sorted(SETTINGS, key=lambda setting: setting.field == "stages"):
         value = getattr(settings, setting.field)
         if value != getattr(default, setting.field):
             said[setting.name] = setting.kind.to_document(value)

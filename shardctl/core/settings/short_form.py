@@ -70,6 +70,22 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     return reader if epochs is None else replace(reader, epochs=epochs)
 
 
+def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, Read | None] | None:
+    """Return settings without stages that say the same, and their one reader; None for no such.
+
+    What that reader itself names, as `read(test, data='mnist')`, is for the caller to keep. It is
+    None where there are no stages in the first place.
+    """
+    if settings.stages is None:
+        return settings, None
+    reader = settings.stages.source
+    if not isinstance(reader, Read):
+        return None
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
+    short = short_form(replace(settings, stages=plain))
+    return (short, reader) if short.stages is None else None
+
+
 def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) -> Pipeline:
     """Return the stages that settings say, in whichever form.
 
