@@ -26,7 +26,6 @@ from shardctl.readers.tfds_metadata import dataset_from_info, is_hugging_face_in
 _MOST_BYTES = 1 << 30
 _MOST_NAMES, _MOST_PROBLEMS = 3, 20
 _NOT_UNPACKED = ("br", "snappy")  # streaming/base/compression.py, of what no file says by itself
-_UNPACKED_LENGTHS = ("shardLengths", "shard_lengths")
 _STATE = "state.json"  # what `save_to_disk` writes beside dataset_info.json
 
 
@@ -154,9 +153,9 @@ def _folder_and_name(path: str) -> tuple[str, str]:
     return path[: len(path) - len(name)], name
 
 
-def _parsed(file: StoredFile, *, packed: tuple[str, ...] = ()) -> object:
+def _parsed(file: StoredFile) -> object:
     data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
-    return parse_json(data, source=quoted(file.path, 200), packed=packed, in_quotes=True)
+    return parse_json(data, source=quoted(file.path, 200))
 
 
 def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:
@@ -168,7 +167,7 @@ def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:
 
 
 def _dataset_info(file: StoredFile, folder: str) -> Sidecar | None:
-    document = _parsed(file, packed=_UNPACKED_LENGTHS)
+    document = _parsed(file)
     with said_about(quoted(file.path, 200)):
         if not is_hugging_face_info(document):
             return TfdsInfo(document, folder=folder)
