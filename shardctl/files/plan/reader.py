@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, constant
+from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import LoaderCall, Stop
+from shardctl.core.order.order import ContinuedBy
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,
     MODES,
     UNSEEDED_MODES,
     WITHOUT_END,
     ConsumedSource,
-    ContinuedBy,
     FurtherEpoch,
     HostShare,
     ReaderState,
@@ -36,10 +37,8 @@ from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_assumptions, read_identity, read_refs, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
-from shardctl.files.record_columns import RecordColumns
 from shardctl.files.yaml_text import parse_yaml
 
-LONG_LISTS = ("file_instructions",)  # which take no Python value each
 _REQUIRED = (
     "dataset",
     "ordered",
@@ -82,7 +81,7 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
     is_json = data.lstrip()[:1] == b"{"
     parse = parse_json if is_json else parse_yaml
     try:
-        document = parse(data, source=source, packed=LONG_LISTS)
+        document = parse(data, source=source)
     except DatasetError as error:
         raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
     return plan_from_document(document, source=source)
@@ -114,11 +113,10 @@ def _check_kind(document: Mapping[str, object]) -> None:
             f"this shardctl reads plans of version {PLAN_VERSION}"
         )
     pipeline = document.get("pipeline")
-    loader = pipeline.get("loader") if isinstance(pipeline, Mapping) else None
-    if loader is not None:
+    if DIGEST not in document and isinstance(pipeline, Mapping) and "loader" in pipeline:
         raise DatasetError(
-            f"this plan is for the loader {fields.shown(loader)}: it says where that goes on, and "
-            "TFDS's reader does not read it; resume with --format python writes the code that does"
+            f"this plan of the loader {fields.shown(pipeline['loader'])} has no digest: an older "
+            "shardctl wrote it, which read none back, or it was cut off; make it anew"
         )
     missing = [key for key in _REQUIRED if key not in document]
     if missing:
@@ -128,14 +126,16 @@ def _check_kind(document: Mapping[str, object]) -> None:
 def _plan(document: Mapping[str, object]) -> ResumePlan:
     splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
-    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
+    listed = document["file_instructions"]
+    instructions = read_instructions([] if listed is None else listed, names, "file_instructions")
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
     shares = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
     _check_digest(document, instructions, shares)
-    settings = fields.mapping(document["pipeline"], "pipeline")
+    settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
+    on_tf_data = settings.reader.on_tf_data
     pending = document.get("pending")
     mode = document["mode"]
     if mode not in MODES:
@@ -144,7 +144,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         dataset=read_identity(document),
         spec=fields.text(document["spec"], "spec"),
         mode=mode,
-        settings=settings_of_document(settings, "pipeline"),
+        settings=settings,
         consumed=fields.count(document["consumed"], "consumed"),
         epoch=fields.count(document["epoch"], "epoch"),
         remaining=_left(document, "remaining"),
@@ -170,10 +170,22 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         hosts=tuple(
             _host(host, what, reads) for (host, what), reads in zip(hosts, shares, strict=True)
         ),
-        after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
+        after_read=tuple(
+            map(
+                read_call if on_tf_data else _loader_call,
+                fields.items(document["after_read"], "after_read"),
+            )
+        ),
         refs=read_refs(document),
         assumptions=read_assumptions(document),
-        continued_by=_continued_by(document.get("continued_by", CONTINUED_BY[0])),
+        continued_by=_continued_by(
+            document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
+        ),
+        stop=_stop(document.get("stop")),
+        advice=tuple(
+            fields.text(item, "advice")
+            for item in fields.items(document.get("advice", []), "advice")
+        ),
         sources=tuple(map(_source, fields.items(document.get("sources", []), "sources"))),
     )
     _check_derived(document, plan)
@@ -188,6 +200,12 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     ):
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
+    listed = plan.lists_rest or plan.read_config is not None
+    if listed is (document["file_instructions"] is None):
+        raise DatasetError("file_instructions are null where those of a loader are too many alone")
+    listed_alone = plan.from_seen or bool(plan.hosts)
+    if (plan.stop is None) != (plan.read_config is not None or listed_alone):
+        raise DatasetError("stop is of a plan of another loader")
     if ("continued_by" in document or plan.sources) and plan.settings.stages is None:
         raise DatasetError("continued_by or sources of a pipeline without stages")
     if plan.continued_by == "shardctl.tfds" and (plan.mode != "exact" or plan.num_instructions):
@@ -234,7 +252,9 @@ def _check_digest(
     instructions: Reads,
     shares: Sequence[Reads],
 ) -> None:
-    content: dict[str, Any] = {**document, "file_instructions": instructions}
+    content: dict[str, Any] = dict(document)
+    if document["file_instructions"] is not None:
+        content["file_instructions"] = instructions
     if "hosts" in document:
         hosts = fields.items(document["hosts"], "hosts")
         content["hosts"] = [
@@ -314,6 +334,35 @@ def _further_epoch(value: object) -> FurtherEpoch:
     )
 
 
+def _stop(value: object) -> Stop | None:
+    if value is None:
+        return None
+    record = fields.mapping(value, "stop")
+    batches = [None if record.get(n) is None else fields.count(record[n], n) for n in _BATCHES]
+    names = ("consumed", "epoch", "in_epoch", "in_batch")
+    return Stop(**_counts(value, names, "stop"), steps=batches[0], steps_in_epoch=batches[1])
+
+
+_BATCHES = ("steps", "steps_in_epoch")
+
+
+def _loader_call(value: object) -> LoaderCall:
+    """Return the call of a loader's library that a mapping describes: a name and whole numbers."""
+    what = "a call of after_read"
+    record = fields.mapping(value, what)
+    numbers: dict[str, int] = {}
+    for name, number in record.items():
+        if name != "call":
+            numbers[name] = _whole(number, f"{name} of {what}")
+    return LoaderCall(call=fields.name(record.get("call"), what), arguments=numbers)
+
+
+def _whole(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DatasetError(f"{what} must be a whole number, not {fields.shown(value)}")
+    return value
+
+
 def _seeds(value: object, what: str) -> KernelSeeds | None:
     if value is None:
         return None
@@ -346,13 +395,7 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
             a take that do not fit the file.
     """
-    if isinstance(value, RecordColumns):
-        found = _of_columns(value, names, what)
-        if found is not None:
-            return found
     records = fields.items(value, what)
-    filenames: list[str] = []
-    columns = np.empty((len(records), 5), np.int64)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
     keys = (*_RECORD, "shard_index") if with_shards else _RECORD
     for number, record in enumerate(records):
@@ -361,65 +404,31 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
                 f"{what}, entry {number}: {choices(keys)} are needed, in this order, not "
                 f"{choices(record) if isinstance(record, dict) else fields.shown(record)}"
             )
-        name, split, *numbers = record.values()
+        name, split = record["filename"], record["split"]
         if not (isinstance(name, str) and isinstance(split, str) and split in names):
             raise DatasetError(
                 f"{what}, entry {number}: file {fields.shown(name)} of split "
                 f"{fields.shown(split)}; the splits are {choices(names)}"
             )
-        for key, count in zip(keys[2:], numbers, strict=True):
-            if type(count) is not int or not 0 <= count < 1 << 63:
-                fields.count(count, f"{what}, entry {number}: {key}")
-        filenames.append(name)
-        columns[number] = (names[split], *(numbers if with_shards else (*numbers, -1)))
-    split_, skip, take, lengths, shards = np.ascontiguousarray(columns.T)
+    numbers = {
+        key: fields.counts([record[key] for record in records], f"{what}, entry {{}}: {key}")
+        for key in keys[2:]
+    }
+    skip, take, lengths, *shards = (packed.int64s() for packed in numbers.values())
     _check_fit(skip, take, lengths, what)
     return Reads(
         files=NamedFiles(
             split_names=tuple(names),
-            names=filenames,
+            names=[record["filename"] for record in records],
             lengths=lengths,
-            shards=shards if with_shards else None,
+            shards=shards[0] if shards else None,
         ),
         part=np.zeros(len(records), np.int64),
-        split=split_,
+        split=np.array([names[record["split"]] for record in records], np.int64),
         shard=np.arange(len(records)),
         skip=skip,
         take=take,
     )
-
-
-def _of_columns(records: RecordColumns, names: Mapping[str, int], what: str) -> Reads | None:
-    """Return records as they are written; None where one is of another kind, or of no split."""
-    filenames, splits = records.texts("filename"), records.texts("split")
-    skip, take, lengths = (_column(records, key) for key in _RECORD[2:])
-    shards = _column(records, "shard_index")
-    keys = _RECORD if shards is None else (*_RECORD, "shard_index")
-    if filenames is None or splits is None or skip is None or take is None or lengths is None:
-        return None
-    split_names, split = splits.coded()
-    places = [names.get(name, -1) for name in split_names]
-    if tuple(records.columns) != keys or -1 in places:
-        return None
-    _check_fit(skip, take, lengths, what)
-    count = len(records)
-    return Reads(
-        files=NamedFiles(
-            split_names=tuple(names), names=filenames.names(), lengths=lengths, shards=shards
-        ),
-        part=constant(0, count),
-        split=(
-            constant(places[0], count) if len(places) == 1 else np.array(places, np.int64)[split]
-        ),
-        shard=np.arange(count),
-        skip=skip,
-        take=take,
-    )
-
-
-def _column(records: RecordColumns, key: str) -> Int64s | None:
-    counts = records.counts(key)
-    return None if counts is None else counts.packed().int64s()
 
 
 def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import singledispatchmethod
 from typing import Any
 
-from shardctl.core.order.order import Order
-from shardctl.core.order.staged import Origin
+from shardctl.core.order.order import Order, Origin
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of

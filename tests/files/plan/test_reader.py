@@ -221,7 +221,7 @@ BUFFER = json.loads(text_of(PLANS["at most once"], plan_json))["unseeded"]
         ("exact", ("file_instructions",), 3, "file_instructions must be a list, not 3"),
         ("exact", ("pipeline",), 3, "pipeline must be a mapping, not 3"),
         ("exact", ("pipeline", "cycle"), 0, "cycle"),
-        ("exact", ("pipeline", "loader"), "grain", "for the loader 'grain': .* --format python"),
+        ("exact", ("pipeline", "loader"), "grain", "cycle: 16 means nothing to Grain"),
         ("exact", ("spec",), 3, "spec must be text"),
         ("exact", ("mode",), "sometimes", "mode 'sometimes': there are exact, exactly-once, "),
         ("exact", ("mode",), 3, "mode 3: there are exact, exactly-once, "),
@@ -296,15 +296,6 @@ def test_a_wrong_value_under_a_right_digest_is_refused(
 ) -> None:
     with pytest.raises(DatasetError, match=text):
         parse_plan(sealed(PLANS[name], path, value), source="plan")
-
-
-def test_a_long_list_where_no_plan_has_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no Python list, and has no place in a digest."""
-    monkeypatch.setattr("shardctl.files.json_text._LONG", 1)
-    text = text_of(PLANS["exact"], plan_json)
-    long = '"spec": {"file_instructions": [\n {"a": 1},\n {"a": 2}\n]}, "s":'
-    with pytest.raises(DatasetError, match="does not match its digest"):
-        parse_plan(text.replace('"spec":', long).encode(), source="plan")
 
 
 @pytest.mark.parametrize(

@@ -63,6 +63,8 @@ def check_rest(folders: Folders, case: Case) -> int:
     order = plan_order(base, None, settings).order
     if not len(order.reads) or order.is_endless or not order.num_steps:
         return 0
+    if any(isinstance(part, Zip) and len(part.inputs) < 2 for part in parts_of(made.pipeline)):
+        return 0  # as above
     place = order.positions_in_step(order.num_steps // 2).start
     plan = resume(base, None, settings, consumed=place)
     if plan.continued_by == "file_instructions" or len(plan.sources) < 2:
