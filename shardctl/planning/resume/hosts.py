@@ -34,7 +34,7 @@ from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder
-from shardctl.planning.pinned_sources import spec_as_given, without_stages
+from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given, without_stages
 from shardctl.planning.resume.rest_of_epoch import consumed_examples
 from shardctl.planning.resume.resume import (
     calls_after_read,
@@ -221,6 +221,7 @@ def _shared_by_example(
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
+        given=dataset_as_given(planned[0]),
         after_read=() if by_library else tuple(calls),
         continued_by="loader" if by_library else "file_instructions",
         advice=_of_library(settings, last, follow, to_hosts) if by_library else (),

@@ -28,6 +28,7 @@ from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.stages.stages import Batch, Shuffle
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.proof import Proof
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import loaders, reader
@@ -65,11 +66,15 @@ def resume_python(
     if plan.continued_by == "loader":
         yield from loaders.resume_python(plan)
         return
-    dataset = plan.instructions.dataset
+    dataset = plan.given or plan.instructions.dataset
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
         yield from _of_readers(plan)
         return
-    if not resolve_subsplit(_spec(plan), dataset).num_examples:
+    if plan.hosts and plan.hosts[0].instructions.dataset != dataset:
+        raise UsageError(
+            "code that reads the rest of several datasets is not written; --format json lists it"
+        )
+    if not resolved_reading(dataset, plan.spec, plan.settings).num_examples:
         raise reader.nothing_to_read(plan.spec)
     if needs_tfds_alone(plan):
         data, functions, made = _with_tfds(plan)
@@ -117,7 +122,8 @@ def _of_readers(plan: ResumePlan) -> Iterator[str]:
 def needs_tfds_alone(plan: ResumePlan) -> bool:
     """Return whether TFDS and tf.data can read a plan, of which code holds a few lists."""
     settings, follow = plan.settings, plan.num_further_epochs
-    if plan.continued_by == "shardctl.tfds":
+    listed_by_example = plan.from_consumed and settings.stages is not None
+    if plan.continued_by == "shardctl.tfds" or listed_by_example:
         return False
     ranges = resolve_subsplit(_spec(plan), plan.instructions.dataset).ranges
     if plan.mode == "exact-order" or plan.num_instructions > MAX_INSTRUCTIONS:
