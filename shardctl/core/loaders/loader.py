@@ -57,6 +57,8 @@ class Loader:
         buffer are what mixes examples.
     shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
         its own, `takes["host"]`.
+    shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
+        examples each of them has.
     default_buffer: how many examples a stream is shuffled in where nobody says it.
     is_default: who reads where nobody says it, so that answers need not.
     """
@@ -79,6 +81,7 @@ class Loader:
     on_tf_data: bool = False
     has_blocks: bool = False
     shares_in_modes: bool = False
+    shares_are_assumed: bool = False
     default_buffer: int | None = None
     is_default: bool = False
 
@@ -260,6 +263,7 @@ _HF = Loader(
     extra="hf",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     changes="shardctl.core.loaders.hugging_face.eras:changed_between",
+    shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
 )
 

@@ -109,6 +109,8 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
     broken = tuple(_differing(plan, anew, ""))
     if anew.hosts and len(plan.instructions):
         broken += (_broken("file_instructions", len(plan.instructions), 0),)  # nobody's own
+    if plan.lists_rest < anew.lists_rest and anew.read_config is None:
+        broken += (_broken("file_instructions", "too many", len(anew.instructions)),)
     return broken
 
 

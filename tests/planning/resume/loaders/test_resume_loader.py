@@ -95,8 +95,8 @@ def test_what_says_nothing_is_refused(given: dict[str, int], said: str) -> None:
 
 def test_it_is_resume_by_its_older_name() -> None:
     settings = {"loader": "torch", "batch": 4}
-    assert resume_loader(TOY, "train", settings, steps=1) == resume(
-        TOY, "train", settings, consumed=4
+    assert resume_loader("mnist", "train", settings, steps=1) == resume(
+        "mnist", "train", settings, consumed=4
     )
 
 
