@@ -13,7 +13,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
@@ -81,7 +81,7 @@ def fitted(
         UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
             for another host.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     dataset = _dataset_for(plan, builder)
     plan = applied(plan, dataset, allow_version=allow_version)
     reads, settings = reads_of_host(plan, host), plan.settings
