@@ -87,13 +87,6 @@ class LoaderOrder(Order):
         """What the order depends on though nobody stated it, a sentence each."""
         return (*self._assumptions, *self.handed_out.assumptions)
 
-    @property
-    def goes_on_drawing(self) -> bool:
-        """Whether each iteration of the loader draws on, so that no `set_epoch` names an epoch."""
-        if self.loader.name == "accelerate":
-            return self.settings.global_seed is not None
-        return self.loader.name in ("torch", "stateful") and self.settings.host is None
-
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
         if all(
@@ -123,6 +116,26 @@ class LoaderOrder(Order):
     def is_uniform(self) -> bool:
         """Whether an epoch is a uniform permutation."""
         return self.handed_out.is_uniform
+
+    @property
+    def is_made_whole(self) -> bool:
+        """Whether an epoch is made as a whole before any place in it is known."""
+        return self.handed_out.is_made_whole
+
+    @property
+    def num_in_turn(self) -> int | None:
+        """How many files are streamed at once, None where examples are read by their index."""
+        return self.handed_out.num_in_turn
+
+    def num_again(self, all_hosts: Sequence[Order]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first."""
+        of_loader = [order.handed_out for order in all_hosts if isinstance(order, LoaderOrder)]
+        return self.handed_out.num_again(of_loader)
+
+    @property
+    def unshuffled(self) -> str:
+        """How examples come where nothing shuffles them, a clause."""
+        return "examples come in the order of storage"
 
     @property
     def has_steps(self) -> bool:

@@ -60,6 +60,7 @@ class Rule:
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
     loaders: who reads where it counts, by the names of `ReadSettings.loader`.
+    of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
     code: str
@@ -69,6 +70,7 @@ class Rule:
     check: Check
     for_data_source: bool = False
     loaders: tuple[LoaderName, ...] = TFDS_ALONE
+    of_loaders: Check | None = None
 
     @property
     def story(self) -> Story:
@@ -116,6 +118,7 @@ def rule(
     *,
     for_data_source: bool = False,
     loaders: tuple[LoaderName, ...] = TFDS_ALONE,
+    of_loaders: Check | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""
 
@@ -128,6 +131,7 @@ def rule(
             check=check,
             for_data_source=for_data_source,
             loaders=loaders,
+            of_loaders=of_loaders,
         )
 
     return made

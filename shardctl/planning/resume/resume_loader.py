@@ -9,12 +9,12 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.loaders.stop import LoaderCall, Stop
+from shardctl.core.loaders.library import library_of
+from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, NONE
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
-from shardctl.core.text import counted
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.rest_of_epoch import consumed_examples, epoch_at, within_a_batch
@@ -33,7 +33,7 @@ def resume_loader_order(
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
     found = None if left is None else _instructions(order, left)
-    settings = order.settings
+    settings, library = order.settings, library_of(order.loader)
     return ResumePlan(
         dataset=order.dataset.identity,
         spec=planned.spec,
@@ -45,11 +45,11 @@ def resume_loader_order(
         remaining_total=order.num_examples - consumed,
         instructions=order.reads.select(slice(0, 0)) if found is None else found,
         num_further_epochs=settings.epochs - 1 - stop.epoch if num_left else 0,
-        after_read=calls_of(order, stop),
+        after_read=library.calls(order.asked, stop),
         continued_by=order.continued_by,
         stop=stop,
         advice=(
-            *advice_of(order, stop),
+            *library.advice(order.asked, stop),
             *_not_listed(found, consumed, num_left),
             *_epochs_mixed(left, stop.epoch),
         ),
@@ -180,73 +180,3 @@ def _instructions(order: LoaderOrder, positions: Int64s) -> Reads | None:
     offset = indices[starts] - (stops[row] - reads.take[row])
     take = np.diff(np.append(starts, len(indices)))
     return replace(reads.select(row), skip=reads.skip[row] + offset, take=take)
-
-
-# What a library is told to go on where a loader stopped, and what its own ways are worth.
-
-
-def calls_of(order: LoaderOrder, stop: Stop) -> tuple[LoaderCall, ...]:
-    """Return what the library is told before what is left comes, and how much it has to skip."""
-    settings = order.settings
-    epoch = settings.pass_index + stop.epoch
-    calls = []
-    if settings.loader == "grain":
-        skipped, batches = stop.consumed, stop.steps
-    else:
-        skipped, batches = stop.in_epoch, stop.steps_in_epoch
-        # A Dataset of Hugging Face has no set_epoch: all its epochs have one order.
-        if not order.goes_on_drawing and (settings.loader != "hf" or order.asked.streams):
-            calls.append(LoaderCall(call="set_epoch", arguments={"epoch": epoch}))
-    if order.goes_on_drawing:
-        if order.shuffles:
-            # A seed of PyTorch's generator and that of a loader's own give different orders.
-            own = settings.shuffle_seed
-            name = "manual_seed" if own is None else "generator.manual_seed"
-            seed = settings.global_seed if own is None else own
-            calls.append(LoaderCall(call=name, arguments={"seed": seed or 0}))
-        if epoch:
-            calls.append(LoaderCall(call="iterations", arguments={"count": epoch}))
-    if batches is None:
-        calls.append(LoaderCall(call="skip", arguments={"examples": skipped}))
-    else:
-        name = "skip_first_batches" if settings.loader == "accelerate" else "skip"
-        calls.append(LoaderCall(call=name, arguments={"batches": batches}))
-        if stop.in_batch:
-            calls.append(LoaderCall(call="skip_in_batch", arguments={"examples": stop.in_batch}))
-    return tuple(calls)
-
-
-def advice_of(order: LoaderOrder, stop: Stop) -> tuple[str, ...]:
-    """Return what to know of the library's own ways to go on, each a sentence."""
-    settings = order.settings
-    found = []
-    if settings.loader == "grain":
-        found.append(
-            "Grain's own get_state and set_state go on exactly too, with as many workers as before"
-        )
-    elif settings.loader == "torch":
-        found.append(
-            "a DataLoader keeps no position: -f python reads the batches that are left by index, "
-            "and none of those before"
-        )
-    elif settings.loader == "stateful":
-        found.append(
-            "load_state_dict goes on too, from a state that was saved then and with as many "
-            "workers; this plan needs no state"
-        )
-        if settings.host is None and settings.shuffle_seed is not None:
-            found.append(
-                "the loader draws other numbers from its own generator after load_state_dict, so "
-                "the epochs that follow are others then; those of this plan are as if never stopped"
-            )
-    elif settings.loader == "accelerate":
-        found.append(
-            "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
-            "follow are read whole"
-        )
-    elif order.asked.streams:
-        found.append(
-            "load_state_dict of an IterableDataset loses what its shuffle buffer held, and may "
-            f"repeat examples; skip reads {counted(stop.in_epoch, 'example')} again and loses none"
-        )
-    return tuple(found)
