@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
-from shardctl.core.columns import Cell, Numbers, RecordStream
+from shardctl.core.columns import Cell, RecordStream, rows_on_demand
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import assumed, identity_head
 from shardctl.files.plan.writer import CSV_HEADER
 from shardctl.planning.resume.resume_loader import LoaderPlan
-from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import order_heading, pipeline_record
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
@@ -61,13 +61,14 @@ def resume_table(plan: LoaderPlan, screen: Screen) -> Iterator[str]:
     yield paragraph("in Python: --format python writes the code that reads what is left", screen)
 
 
-def _rows(reads: Reads) -> TextRows:
+def _rows(reads: Reads) -> Sequence[Sequence[Any]]:
     def columns(start: int, stop: int) -> Sequence[Cell]:
         piece = reads.select(slice(start, stop))
         numbers = (piece.skip, piece.take, piece.examples_in_shard)
-        return [piece.names(), *(Numbers(values=values, grouped=True) for values in numbers)]
+        texts = ([f"{value:,}" for value in values.tolist()] for values in numbers)
+        return [piece.filenames(), *texts]
 
-    return TextRows(len(reads), columns)
+    return rows_on_demand(len(reads), columns)
 
 
 def resume_document(plan: LoaderPlan) -> Document:
