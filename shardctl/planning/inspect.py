@@ -257,10 +257,10 @@ class Inspection(Tabular):
     def _node(self) -> Node:
         from shardctl.core.iteration.build import build
         from shardctl.core.iteration.generator import ScriptSeeds
+        from shardctl.core.settings.short_form import stages_of
 
-        assert self.settings.stages is not None
         seeds = ScriptSeeds(self.settings.global_seed)
-        return build(self.settings.stages, _no_reader, seeds=seeds)
+        return build(stages_of(self.settings), _no_reader, seeds=seeds)
 
 
 def _no_reader(read: Any) -> Any:

@@ -316,9 +316,6 @@ def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
     """Return how much of each source is handed out before a position, where there are several."""
     if len(order.sources) < 2 or not stop:
         return ()
-    from shardctl.core.order.staged import StagedOrder  # of few orders
-
-    assert isinstance(order, StagedOrder)
     progress = Progress(None, "examples of the sources", stop, per_second=1_000_000)
     counts = order.consumed(stop, progress.advance)
     return tuple(
@@ -347,9 +344,7 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
                 )
         return np.array(numbers, np.int64)
     if not order.has_steps:
-        if order.settings.stages is not None:
-            raise UsageError(phrase("{step}: the {stages} make no batches; a step is a batch"))
-        raise UsageError(phrase("{step} needs {batch=N}: a step is a batch"))
+        raise UsageError(order.why_no_steps)
     ranges = [order.positions_in_step(number) for number in numbers] or [range(0)]
     found = sum(map(len, ranges))
     if found > MAX_POSITIONS:

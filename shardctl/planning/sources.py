@@ -10,15 +10,16 @@ from shardctl.core.dataset.combined import combined, distinct_datasets, labels_o
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import listing_warnings
-from shardctl.core.order.staged import Origin, StagedOrder
+from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.short_form import of_one_reader, stages_of
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
@@ -55,6 +56,11 @@ class ResolvedSources(Resolved):
     given: tuple[Dataset, str | None] = field(compare=False, repr=False)
     known: Mapping[str, Dataset] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def num_selected(self) -> None:
+        """None, since the stages decide."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
@@ -70,9 +76,8 @@ class Sources:
             read: ReaderOrder(dataset, ranges, _of_one_epoch(settings, read))
             for read, (dataset, ranges) in self.parts.items()
         }
-        assert settings.stages is not None
         sizes = {read: order.epoch_size for read, order in readers.items()}
-        progress = progress_of(settings.stages, sizes, settings.pass_index)
+        progress = progress_of(stages_of(settings), sizes, settings.pass_index)
         return StagedOrder(
             self.resolved.dataset,
             readers,
@@ -95,8 +100,8 @@ def sources(
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
     """
-    assert settings.stages is not None
-    for source in sources_of(settings.stages):
+    stages = stages_of(settings)
+    for source in sources_of(stages):
         if not isinstance(source, Read):
             raise UsageError(
                 phrase(
@@ -105,7 +110,7 @@ def sources(
                     quoted(source.name),
                 )
             )
-    reads = list(dict.fromkeys(readers_of(settings.stages)))
+    reads = list(dict.fromkeys(readers_of(stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {
         read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
@@ -184,20 +189,23 @@ def _of_one_epoch(settings: ReadSettings, read: Read) -> ReadSettings:
     return replace(settings_of_read(settings, read), pass_index=0, loop="python")
 
 
+def reads_spec(settings: ReadSettings) -> bool:
+    """Whether a reader reads the spec of the command, or the reader is the command's."""
+    return any((r.spec, r.data) == (None, None) for r in readers_of(stages_of(settings)))
+
+
 def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
     """Refuse a spec that no reader of the stages takes.
 
     Raises:
         UsageError: all readers say themselves what they read.
     """
-    if spec is None or settings.stages is None:
-        return
-    if all(read.spec is not None or read.data is not None for read in readers_of(settings.stages)):
+    if spec is not None and not reads_spec(settings):
         raise UsageError(
             phrase(
                 "{} and {stages} {}: the stages say what is read; leave one of them out",
                 quoted(spec),
-                printable(text_of(settings.stages), 60),
+                printable(text_of(stages_of(settings)), 60),
             )
         )
 
@@ -207,20 +215,16 @@ def without_own(settings: ReadSettings) -> ReadSettings:
 
     What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
     """
-    reader = single_reader(settings)
-    if reader is None or settings.stages is None:
-        return settings
-    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
-    return short_form(replace(settings, stages=plain))
+    found = of_one_reader(settings)
+    return settings if found is None else found[0]
 
 
 def single_reader(settings: ReadSettings) -> Read | None:
     """Return the one reader of stages; None where there are several, or what combines one."""
-    if settings.stages is None:
+    stages = stages_of(settings)
+    if len(list(sources_of(stages))) > 1:
         return None
-    if len(list(sources_of(settings.stages))) > 1:
-        return None
-    source = settings.stages.source
+    source = stages.source
     return source if isinstance(source, Read) else None
 
 

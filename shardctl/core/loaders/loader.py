@@ -6,11 +6,13 @@ Importing it loads neither NumPy nor any of the libraries.
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
+from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
 from shardctl.core.phrase import phrase
 
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]
 
 @dataclass(frozen=True, kw_only=True)
 class Loader:
-    """A library that reads examples, and the rule of its order.
+    """A library that reads examples, and the rule of its order; TFDS's reader is one of them.
 
     name: in documents and behind `--loader`. title: what people call it.
     library: its package, as pip knows it.
@@ -39,12 +41,23 @@ class Loader:
         where none is installed and none is named. `versions.py` says what counts besides.
     takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
     rule: module and function that answers an `Asked` with what one process hands out.
+    calls: module and class of what its users call, live and as code; see `LoaderLibrary`.
+    extra: of shardctl, which brings the library.
     source: where in the library the rule is.
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
     deals_batches: hosts share whole batches, so a partial one is dropped before they share.
     refuses: fields that the library has another order for, which no rule knows, and why.
+    on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
+        meaning, and TensorFlow hands the examples out. Of such a reader `rule` is "", since its
+        order is not one of indices.
+    has_blocks: whether files are read in turn, a block from each, so that their order and a shuffle
+        buffer are what mixes examples.
+    shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
+        its own, `takes["host"]`.
+    default_buffer: how many examples a stream is shuffled in where nobody says it.
+    is_default: who reads where nobody says it, so that answers need not.
     """
 
     name: LoaderName
@@ -54,11 +67,18 @@ class Loader:
     takes: Mapping[str, str]
     rule: str
     source: str
+    calls: str = ""
+    extra: str = ""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
     deals_batches: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
+    on_tf_data: bool = False
+    has_blocks: bool = False
+    shares_in_modes: bool = False
+    default_buffer: int | None = None
+    is_default: bool = False
 
     def handed_out(self, asked: Asked) -> HandedOut:
         """Return what one process hands out.
@@ -67,19 +87,59 @@ class Loader:
             UsageError: the library refuses these settings, or the rule does not know them.
             UnpredictableOrderError: the library leaves the order open.
         """
-        module, _, function = self.rule.partition(":")
-        found: HandedOut = getattr(import_module(module), function)(asked)
+        found: HandedOut = named(self.rule)(asked)
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
         """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
         if not self.changes:
             return ""
-        module, _, function = self.changes.partition(":")
-        found: str = getattr(import_module(module), function)(old, new, pipeline)
+        found: str = named(self.changes)(old, new, pipeline)
         return found
 
 
+def named(name: str) -> Any:
+    """Return what "module:name" names, imported now."""
+    module, _, inside = name.partition(":")
+    return getattr(import_module(module), inside)
+
+
+_TFDS = Loader(
+    name="tfds",
+    title="TFDS's reader on tf.data",
+    library="tensorflow_datasets",
+    proven=(),  # the rules of TensorFlow and TFDS have a version of their own, in tfds_rules.py
+    takes={
+        "cycle": "ReadConfig.interleave_cycle_length",
+        "cpus": "os.cpu_count",
+        "block": "ReadConfig.interleave_block_length",
+        "shuffle_files": "as_dataset(shuffle_files)",
+        "shuffle_seed": "ReadConfig.shuffle_seed",
+        "reshuffle": "ReadConfig.shuffle_reshuffle_each_iteration",
+        "deterministic": "ReadConfig.options.deterministic",
+        "buffer": "ds.shuffle(buffer_size)",
+        "buffer_seed": "ds.shuffle(seed)",
+        "buffer_reshuffle": "ds.shuffle(reshuffle_each_iteration)",
+        "global_seed": "tf.random.set_seed",
+        "epochs": "ds.repeat",
+        "repeat_files": "ReadConfig.repeat_filenames",
+        "reverse": "ReadConfig.experimental_interleave_sort_fn",
+        "file_order": "ReadConfig.experimental_interleave_sort_fn",
+        "host": "input_pipeline_id of num_input_pipelines",
+        "host_by": "even_splits, InputContext, ds.shard",
+        "batch": "ds.batch",
+        "drop_remainder": "ds.batch(drop_remainder)",
+        "stages": "tf.data.Dataset",
+        "pass_index": "iter(ds)",
+        "loop": "keras.Model.fit",
+    },
+    rule="",
+    source="tensorflow_datasets/core/reader.py",
+    on_tf_data=True,
+    has_blocks=True,
+    shares_in_modes=True,
+    is_default=True,
+)
 _GRAIN = Loader(
     name="grain",
     title="Grain",
@@ -98,6 +158,8 @@ _GRAIN = Loader(
         "buffer_seed": "WindowShuffleMapDataset(seed)",
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
+    calls="shardctl.loaders.grain:Grain",
+    extra="grain",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
 )
 _TORCH = Loader(
@@ -119,6 +181,8 @@ _TORCH = Loader(
         "pass_index": "sampler.set_epoch",
     },
     rule="shardctl.core.loaders.torch.samplers:handed_out",
+    calls="shardctl.loaders.torch:Torch",
+    extra="torch",
     source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
     "aten/src/ATen/native/TensorFactories.cpp",
 )
@@ -129,6 +193,8 @@ _STATEFUL = Loader(
     proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
     takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
     rule="shardctl.core.loaders.torch.stateful:handed_out",
+    calls="shardctl.loaders.torch:Stateful",
+    extra="torch",
     source="torchdata/stateful_dataloader/sampler.py, "
     "torchdata/stateful_dataloader/stateful_dataloader.py",
     beside={"torch": _TORCH.proven},
@@ -151,6 +217,8 @@ _ACCELERATE = Loader(
         "pass_index": "DataLoaderShard.set_epoch",
     },
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
+    calls="shardctl.loaders.torch:Accelerate",
+    extra="torch",
     source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
     deals_batches=True,
@@ -185,15 +253,20 @@ _HF = Loader(
         "before_shuffle": "map, filter, .. before shuffle",
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
+    calls="shardctl.loaders.hugging_face:HuggingFace",
+    extra="hf",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     changes="shardctl.core.loaders.hugging_face.eras:changed_between",
+    default_buffer=DEFAULT_BUFFER,
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
-LOADERS: Mapping[str, Loader] = {
+LOADERS: dict[str, Loader] = {
     loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }
-LOADER_NAMES: tuple[str, ...] = ("tfds", *LOADERS)
+# Whoever may read, so that `ReadSettings.reader` always is one of them.
+READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
+LOADER_NAMES: tuple[str, ...] = tuple(READERS)
 
 
 # On which versions of a library the rule of its loader is proven.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,11 +22,25 @@ if TYPE_CHECKING:
     from shardctl.core.instructions.split_range import SplitRange
     from shardctl.core.order.example_codes import ExampleCodes
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.stages.stages import Read
 
 CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
+
+
+def _ignore(count: int) -> None:
+    """Take a report that nobody wants."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
 
 
 class Order(ABC):
@@ -37,8 +52,9 @@ class Order(ABC):
     spec reads one split. Nothing is read, and no array is as long as the order.
 
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
-    sources: what several readers of a mixture are called.
+    sources: what several readers of a mixture are called; origins: what readers in stages read.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    begins_anywhere: whether file instructions alone continue it from any position.
     """
 
     dataset: Dataset
@@ -47,7 +63,9 @@ class Order(ABC):
     given: Reads
     reads: Reads
     sources: tuple[str, ...] = ()
+    origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
+    begins_anywhere = False
     _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:
@@ -95,6 +113,11 @@ class Order(ABC):
         """Number of epochs of the pass, None without end."""
 
     @property
+    def has_second_epoch(self) -> bool:
+        """Whether the pass goes on behind the first `epoch_size` examples, in an epoch more."""
+        return self.num_epochs != 1
+
+    @property
     def is_endless(self) -> bool:
         """Whether `num_examples` is no more than a bound of what can be asked for."""
         return False
@@ -103,6 +126,31 @@ class Order(ABC):
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
+
+    @property
+    def has_readings(self) -> bool:
+        """Whether an epoch is a reading of files, whose rest is known without its examples."""
+        return False
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
+        return True
+
+    @property
+    def goes_on(self) -> str | None:
+        """What is left out of a reading without end, None where all of it is followed."""
+        return None
+
+    @property
+    def why_empty(self) -> str:
+        """Why nothing is handed out of what the spec selects, where that is so."""
+        settings = self.settings
+        if self.epoch_size:
+            return phrase(
+                "{drop_remainder=True} leaves nothing: {} examples fill no batch", self.epoch_size
+            )
+        return f"host {settings.host} by {settings.host_by} reads no examples"
 
     # How it is shuffled.
 
@@ -120,6 +168,21 @@ class Order(ABC):
     def num_buffered(self) -> int | None:
         """Size of the largest shuffle buffer of tf.data's in force, None without one."""
         return None
+
+    @property
+    def one_buffer(self) -> int | None:
+        """`num_buffered` where every example of an epoch goes through that buffer alone."""
+        return None
+
+    @property
+    def before_buffer(self) -> Order | None:
+        """The order in which files are read into that buffer, None where there is none to see."""
+        return None
+
+    @property
+    def unshuffled(self) -> str:
+        """How examples come where nothing shuffles them, a clause."""
+        return "examples come as the files are interleaved"
 
     @property
     def has_blocks(self) -> bool:
@@ -205,6 +268,16 @@ class Order(ABC):
         """Number of batches of the pass, None without end."""
 
     @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, None where there is none."""
+        return self.settings.batch
+
+    @property
+    def why_no_steps(self) -> str:
+        """Why there are no batches to ask for, where that is so."""
+        return phrase("{step} needs {batch=N}: a step is a batch")
+
+    @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
@@ -217,12 +290,34 @@ class Order(ABC):
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
 
+    def steps_up_to(self, stop: int) -> int:
+        """Return `stop`, or how many batches there are where those are fewer."""
+        return stop if self.num_steps is None else min(stop, self.num_steps)
+
+    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which of `sources`, code) of the examples of batches [start, stop).
+
+        And how many each batch has, int64[stop - start]. Where nothing makes batches an example is
+        one of its own.
+        """
+        if start == stop:
+            return NONE, NONE, NONE
+        first, last = self.positions_in_step(start).start, self.positions_in_step(stop - 1).stop
+        codes = self.read(first, last)
+        steps, _ = self.steps_of(np.arange(first, last))
+        return np.zeros_like(codes), codes, np.bincount(steps - start, minlength=stop - start)
+
     # What it takes to read it.
 
     @property
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
+
+    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+        """Return how many of the first `stop` examples come from each of `sources`."""
+        advance(stop)
+        return [stop]
 
     def forget_readings(self) -> None:
         """Give back the memory of what is kept; it is built anew when it is asked for."""

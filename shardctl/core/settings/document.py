@@ -28,8 +28,8 @@ def settings_in_force(settings: ReadSettings, *, ordered: bool) -> SettingsDocum
     document = {}
     for setting in SETTINGS:
         value = setting.value_in_force(settings, ordered=ordered)
-        is_tfds = setting.field == "loader" and settings.loader == "tfds"
-        if not is_tfds and (value is not None or not setting.is_rare):
+        is_said = setting.field != "loader" or not settings.reader.is_default
+        if is_said and (value is not None or not setting.is_rare):
             document[setting.name] = value
     return document
 

@@ -10,7 +10,7 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
-from shardctl.core.loaders.loader import LOADERS, LoaderName
+from shardctl.core.loaders.loader import LOADERS, READERS, Loader, LoaderName
 from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
@@ -199,6 +199,32 @@ class ReadSettings:
         except UsageError as error:
             raise UsageError(phrase("{stages}: {}", str(error))) from None
 
+    def takes(self, name: str) -> bool:
+        """Return whether another value of a setting has a meaning beside the rest.
+
+        Not where the loader does not read it, nor where stages say it in its place.
+
+        >>> [ReadSettings(stages="batch(2)").takes(name) for name in ("block", "buffer")]
+        [True, False]
+        """
+        is_said = self.stages is not None and name in _IN_STAGES
+        return not is_said and SETTING_BY_FIELD[name].is_read_by(self.loader)
+
+    @property
+    def stand_ins_of_rule(self) -> tuple[str, ...]:
+        """The seeds that may fix an order of which only the rule of its loader says if it is open.
+
+        None of TFDS's reader, see `with_stand_in_seeds`.
+        """
+        if self.reader.on_tf_data:
+            return ()
+        return tuple(name for name in ("shuffle_seed", "global_seed") if self.takes(name))
+
+    @property
+    def reader(self) -> Loader:
+        """Who reads, TFDS's reader on tf.data or another loader: what is known of it."""
+        return READERS[self.loader]
+
     @property
     def host_mode(self) -> HostMode:
         """How hosts share the examples: the mode that `host_by` names."""
@@ -213,8 +239,10 @@ class ReadSettings:
 
     @property
     def buffer_is_open(self) -> bool:
-        """Whether there is a shuffle buffer that nothing seeds."""
-        return self.buffer is not None and self.buffer_seed is None and self.global_seed is None
+        """Whether there is a shuffle buffer of tf.data that nothing seeds."""
+        if self.buffer is None or not self.reader.on_tf_data:
+            return False
+        return self.buffer_seed is None and self.global_seed is None
 
     @checked
     def cycle_length(self, *, ordered: bool) -> int:
@@ -243,7 +271,7 @@ class ReadSettings:
                 whose file order depends on timing.
             UsageError: TFDS's guard for ordered datasets; a buffer that never fills.
         """
-        if self.loader != "tfds":
+        if not self.reader.on_tf_data:
             return
         if ordered:
             self._check_ordered()
@@ -411,7 +439,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
     {'shuffle_seed': 1, 'buffer_seed': 2}
     """
     assumed: dict[str, Any] = {}
-    if settings.loader != "tfds":
+    if not settings.reader.on_tf_data:
         return settings, assumed  # what a loader leaves open, its rule says
     if settings.shuffles_files and settings.shuffle_seed is None:
         if settings.global_seed is None:
@@ -422,7 +450,14 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
         assumed["deterministic"] = True
     if settings.buffer_is_open:
         assumed["buffer_seed"] = 2
-    return replace(settings, **assumed), assumed
+    settings = replace(settings, **assumed)
+    if settings.stages is not None and settings.global_seed is None:
+        from shardctl.core.stages.stages import with_seeds
+
+        seeded = with_seeds(settings.stages)
+        if seeded != settings.stages:
+            settings, assumed["stages"] = replace(settings, stages=seeded), _text_of(seeded)
+    return settings, assumed
 
 
 def with_any_buffer_seed(settings: ReadSettings) -> ReadSettings:
@@ -442,7 +477,7 @@ def unstated_reading(settings: ReadSettings, *, is_counted: bool, num_files: int
     interleave_op.py). None where it is stated, makes no difference, or another loader reads.
     """
     in_order = settings.cycle == 1 or (num_files < 2 and not settings.repeat_files)
-    if in_order or not is_counted or settings.loader != "tfds":
+    if in_order or not is_counted or not settings.reader.has_blocks:
         return None
     defaults = [] if settings.cycle is not None else [f"cycle {DEFAULT_CYCLE}"]
     defaults += [f"block {settings.block}"] if isinstance(settings.block, _UnstatedBlock) else []
@@ -464,13 +499,13 @@ PyTorch's DataLoader reads here; give resume the options
     Raises:
         UsageError: another loader reads.
     """
-    if settings.loader == "tfds":
+    if settings.reader.on_tf_data:
         return
     raise UsageError(
         phrase(
             "{loader=}: {} is of TFDS's reader on tf.data, and {} reads here; {}",
             what,
-            LOADERS[settings.loader].title,
+            settings.reader.title,
             instead,
             loader=settings.loader,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shardctl.core.hosts.host import Host
@@ -70,10 +70,27 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     return reader if epochs is None else replace(reader, epochs=epochs)
 
 
-def stages_of(settings: ReadSettings) -> Pipeline:
+def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, Read | None] | None:
+    """Return settings without stages that say the same, and their one reader; None for no such.
+
+    What that reader itself names, as `read(test, data='mnist')`, is for the caller to keep. It is
+    None where there are no stages in the first place.
+    """
+    if settings.stages is None:
+        return settings, None
+    reader = settings.stages.source
+    if not isinstance(reader, Read):
+        return None
+    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
+    short = short_form(replace(settings, stages=plain))
+    return (short, reader) if short.stages is None else None
+
+
+def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) -> Pipeline:
     """Return the stages that settings say, in whichever form.
 
-    Files that repeat without end have no repeat behind them.
+    Files that repeat without end have no repeat behind them; they are cut after `total` examples,
+    where that is given.
 
     >>> from shardctl.core.stages.text import text_of
     >>> text_of(stages_of(ReadSettings(buffer=10, buffer_seed=3, batch=2)))
@@ -81,7 +98,7 @@ def stages_of(settings: ReadSettings) -> Pipeline:
     """
     if settings.stages is not None:
         return settings.stages
-    from shardctl.core.stages.stages import Batch, Pipeline, Repeat, Shard, Shuffle
+    from shardctl.core.stages.stages import Batch, Pipeline, Shard, Shuffle
 
     host = settings.host if settings.host_mode.reads_all else None
     chain = Chain(
@@ -93,14 +110,18 @@ def stages_of(settings: ReadSettings) -> Pipeline:
             seed=settings.buffer_seed,
             reshuffle=settings.buffer_reshuffle,
         ),
-        repeat=None
-        if settings.epochs == 1 or settings.repeat_files
-        else Repeat(count=settings.epochs),
+        repeat=_repeat_of(settings, total),
         batch=None
         if settings.batch is None
         else Batch(size=settings.batch, drop_remainder=settings.drop_remainder),
     )
     return Pipeline(stages=chain.stages)
+
+
+def _repeat_of(settings: ReadSettings, total: Callable[[], int] | None) -> Repeat | Take | None:
+    if settings.repeat_files:
+        return None if total is None else Take(count=total())
+    return None if settings.epochs == 1 else Repeat(count=settings.epochs)
 
 
 # The one chain that settings can say: shard, shuffle, repeat and batch behind the reader.
@@ -112,7 +133,7 @@ class Chain:
 
     shard: Shard | None = None
     shuffle: Shuffle | None = None
-    repeat: Repeat | None = None
+    repeat: Repeat | Take | None = None
     batch: Batch | None = None
 
     @property

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE, DEFAULT_BUFFER
-from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
+from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
+from shardctl.core.loaders.loader import LOADERS, READERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
     BufferSize,
@@ -80,10 +80,9 @@ class Setting:
         >>> [SETTING_BY_NAME["cycle"].is_read_by(name) for name in ("tfds", "torch")]
         [True, False]
         """
-        loader = LOADERS.get(name)
-        if loader is None:
-            return self.about != "loader" or self.field == "loader"
-        return self.field in loader.takes or self.field in ("loader", "loader_version")
+        loader = READERS.get(name, READERS[SETTING_BY_FIELD["loader"].default])
+        of_version = self.field == "loader_version" and bool(loader.proven)
+        return self.field in loader.takes or self.field == "loader" or of_version
 
     def value_in_force(self, settings: Any, *, ordered: bool) -> object:
         """Return its value in a document, with the default that is in force."""
@@ -122,9 +121,10 @@ def _buffer(in_force: InForce) -> str:
 
 def _buffer_in_force(settings: Any) -> int | None:
     """Return the size of the buffer; a stream that Hugging Face shuffles has one in any case."""
-    shuffles = settings.loader == "hf" and settings.streaming and settings.shuffle_seed is not None
     buffer: int | None = settings.buffer
-    return DEFAULT_BUFFER if buffer is None and shuffles else buffer
+    if buffer is None and settings.streaming and settings.shuffle_seed is not None:
+        buffer = settings.reader.default_buffer
+    return buffer
 
 
 def _batches(in_force: InForce) -> str:
@@ -373,7 +373,7 @@ SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         name="loader",
-        kind=Word(words=LOADER_NAMES),
+        kind=Word(words=READERS),
         help="Who reads.",
         stands_for="tf.data, Grain, PyTorch, Hugging Face",
         default="tfds",

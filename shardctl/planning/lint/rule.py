@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Literal, get_args
 
 from shardctl.core.loaders.loader import LoaderName
+from shardctl.core.phrase import phrase
 from shardctl.core.text import in_short
 from shardctl.planning.lint.context import LintContext
 
@@ -56,16 +60,22 @@ class Rule:
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
     loaders: who reads where it counts, by the names of `ReadSettings.loader`.
+    of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
     code: str
     name: str
     title: str
     severity: Severity
-    story: Story
     check: Check
     for_data_source: bool = False
     loaders: tuple[LoaderName, ...] = TFDS_ALONE
+    of_loaders: Check | None = None
+
+    @property
+    def story(self) -> Story:
+        """The whole story, which `stories.md` tells."""
+        return _stories()[self.code]
 
     def __repr__(self) -> str:
         return in_short(self, self.code, self.name)
@@ -73,6 +83,26 @@ class Rule:
     def __reduce__(self) -> tuple[Callable[[str, str], Rule], tuple[str, str]]:
         # The name of its function is the rule's own, see `rule`: pickled, it is found again by it.
         return _found, (self.check.__module__, self.check.__qualname__)
+
+
+@cache
+def _stories() -> Mapping[str, Story]:
+    """Return the story of each rule by its code; the arguments that it names are marked."""
+    text = Path(__file__).with_name("stories.md").read_text("utf-8")
+    stories = {}
+    for section in text.split("\n## ")[1:]:
+        head, *parts = (re.sub("(?<!\n)\n(?!\n)", " ", part) for part in section.split("\n### "))
+        code, _, happens = head.partition("\n\n")
+        told = {
+            title: body.strip() for title, _, body in (part.partition("\n\n") for part in parts)
+        }
+        stories[code] = Story(
+            happens=phrase(happens.strip()),
+            source=phrase(told["Where it was seen"]),
+            fix=phrase(told["What helps"]),
+            example=phrase(told["Example"]),
+        )
+    return stories
 
 
 def _found(module: str, name: str) -> Rule:
@@ -86,9 +116,9 @@ def rule(
     severity: Severity,
     title: str,
     *,
-    story: Story,
     for_data_source: bool = False,
     loaders: tuple[LoaderName, ...] = TFDS_ALONE,
+    of_loaders: Check | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""
 
@@ -98,10 +128,10 @@ def rule(
             name=name,
             title=title,
             severity=severity,
-            story=story,
             check=check,
             for_data_source=for_data_source,
             loaders=loaders,
+            of_loaders=of_loaders,
         )
 
     return made

@@ -196,7 +196,8 @@ def _shard_map(quality: Shown[Quality]) -> Shown[ShardMap]:
 def _evaluated(
     dataset: Dataset, settings: ReadSettings, planned: PlannedOrder | None, asked: Asked
 ) -> Evaluation:
-    batch = settings.batch or _staged_batch(planned) or DEFAULT_WINDOW
+    made = None if planned is None else planned.order.batch_size
+    batch = settings.batch or made or DEFAULT_WINDOW
     return evaluate(
         dataset,
         asked.evaluated,
@@ -205,17 +206,6 @@ def _evaluated(
         hosts=asked.hosts,
         devices=asked.devices,
     )
-
-
-def _staged_batch(planned: PlannedOrder | None) -> int:
-    """Return the examples in the first batch that stages make, 0 where they make none."""
-    if planned is None:
-        return 0
-    if planned.order.settings.stages is None:  # settings without stages say the same
-        return planned.order.settings.batch or 0
-    if not planned.order.has_steps:
-        return 0
-    return len(planned.order.positions_in_step(0))
 
 
 # Whether the order that is made again from a snapshot is the one that was pinned.

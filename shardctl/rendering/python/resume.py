@@ -26,8 +26,8 @@ from shardctl.core.resume.resume_plan import (
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
-from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
+from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.pipeline import batch, shuffle
 from shardctl.rendering.python.source import (

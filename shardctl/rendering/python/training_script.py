@@ -15,8 +15,8 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
+from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
 from shardctl.rendering.python.source import call, comment, literal, module, settings_code

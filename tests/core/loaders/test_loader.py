@@ -7,18 +7,21 @@ import sys
 from importlib import import_module
 from typing import get_args
 
-from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS, LoaderName
+from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS, READERS, LoaderName
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD
 
 
 def test_the_names_are_those_of_the_contract_in_its_order() -> None:
     assert get_args(LoaderName) == LOADER_NAMES
     assert LOADER_NAMES == ("tfds", "grain", "torch", "stateful", "accelerate", "hf")
-    assert all(loader.name == name for name, loader in LOADERS.items())
+    assert all(loader.name == name for name, loader in READERS.items())
+    assert ReadSettings().reader is READERS["tfds"]
+    assert ReadSettings(loader="torch").reader is LOADERS["torch"]
 
 
 def test_each_takes_settings_that_there_are_and_says_which_call_they_are() -> None:
-    for loader in LOADERS.values():
+    for loader in READERS.values():
         assert set(loader.takes) <= set(SETTING_BY_FIELD)
         assert all(loader.takes.values())
         assert {"host", "batch", "epochs"} <= set(loader.takes)
@@ -28,6 +31,12 @@ def test_every_setting_of_loaders_is_taken_by_one() -> None:
     taken = {field for loader in LOADERS.values() for field in loader.takes}
     own = {s.field for s in SETTING_BY_FIELD.values() if s.about == "loader"}
     assert own - {"loader", "loader_version"} <= taken
+
+
+def test_the_reader_of_tfds_takes_what_is_not_of_loaders_alone() -> None:
+    own = {s.field for s in SETTING_BY_FIELD.values() if s.about != "loader"}
+    assert own == {*READERS["tfds"].takes}
+    assert [loader.name for loader in READERS.values() if loader.on_tf_data] == ["tfds"]
 
 
 def test_versions_ascend_and_rules_are_there() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,14 @@ def test_codes_are_stable_numbers_in_groups_of_ten() -> None:
     names = [rule.name for rule in LINT_RULES]
     assert len(set(names)) == len(names)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) for name in names)
+
+
+def test_every_story_is_that_of_a_rule() -> None:
+    stories = Path(rules.__file__).parents[1].joinpath("stories.md").read_text("utf-8")
+    assert re.findall(r"^## (.*)$", stories, re.MULTILINE) == CODES
+    assert set(re.findall(r"^### (.*)$", stories, re.MULTILINE)) == {
+        *("What helps", "Where it was seen", "Example")
+    }
 
 
 @pytest.mark.parametrize("rule", LINT_RULES, ids=CODES)

@@ -1,18 +1,16 @@
-"""What the decorator makes of a function: a rule with its code, story and check."""
+"""What the decorator makes of a function: a rule with its code and check."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Rule, Story, Violation, rule
+from shardctl.planning.lint.rule import Rule, Violation, rule
 from tests.planning.lint.rules.rule_cases import case
-
-STORY = Story(happens="It bites.", source="Seen.", fix="Do not.", example="shardctl lint")
 
 
 def made(*, for_data_source: bool = False) -> Rule:
-    @rule("SC999", "biter", "notice", "what bites", story=STORY, for_data_source=for_data_source)
+    @rule("SC999", "biter", "notice", "what bites", for_data_source=for_data_source)
     def biter(context: LintContext) -> Iterator[Violation]:
         for read in context.reads:
             yield Violation(why=f"{read.spec} bites", fix="leave it", specs=(read.spec,))
@@ -28,7 +26,6 @@ def test_a_rule_is_what_is_above_its_function() -> None:
         "notice",
         "what bites",
     )
-    assert found.story is STORY
 
 
 def test_a_rule_is_of_tf_data_unless_it_says_so() -> None:

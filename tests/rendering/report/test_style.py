@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from shardctl.rendering.report.style import STYLE
+from shardctl.rendering.pictures.palette import DARK, LIGHT, Palette
+from shardctl.rendering.report.page import STYLE
 
 _LEAST = 4.5  # WCAG 2.2, 1.4.3: of text to its background
 
@@ -17,6 +18,16 @@ def colors(scheme: str) -> dict[str, str]:
     found = dict(re.findall(r"--([\w-]+):(#\w+)", {"light": light, "dark": dark}[scheme]))
     assert len(found) >= 12
     return found
+
+
+@pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
+def test_pictures_lie_on_what_the_page_has(scheme: str, palette: Palette) -> None:
+    found = colors(scheme)
+    assert (found["paper"], found["ink"], found["quiet"]) == (
+        palette.page,
+        palette.text,
+        palette.quiet,
+    )
 
 
 def luminance(color: str) -> float:

@@ -11,26 +11,10 @@ from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.core.tfds_rules import ORDERED_CYCLE, OTHER_FORMATS, RANDOM_ACCESS_FORMATS
 from shardctl.planning.file_formats import why_not_as_dataset, why_short
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 
 
-@rule(
-    "SC026",
-    "ordered-shuffle",
-    "error",
-    "an ordered dataset that is shuffled or interleaved",
-    story=Story(
-        happens="A dataset written with disable_shuffling=True is meant to be read in order. TFDS "
-        "refuses to shuffle its files and to interleave them, which is any cycle length but 1, "
-        "None included: as_dataset raises a ValueError.",
-        source="TFDS core/reader.py, _verify_read_config_for_ordered_dataset.",
-        fix=phrase(
-            "Leave these settings out; or set ReadConfig(enable_ordering_guard=False) where the "
-            "order does not matter, and {ignore=[SC026]}."
-        ),
-        example="shardctl lint --shuffle-seed 1 -d ordered.yaml",
-    ),
-)
+@rule("SC026", "ordered-shuffle", "error", "an ordered dataset that is shuffled or interleaved")
 def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find what TFDS's guard of ordered datasets refuses."""
     settings = context.settings
@@ -56,16 +40,6 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     "format-refused",
     "error",
     "a file format that is not read this way",
-    story=Story(
-        happens="as_dataset reads tfrecord, riegeli and parquet files; as_data_source, which "
-        "seeks, reads array_record and parquet. Asked for another format they raise "
-        "NotImplementedError.",
-        source="TFDS core/file_adapters.py (make_tf_data of array_record) and "
-        "core/dataset_builder.py, as_data_source.",
-        fix="Read with the other one, or prepare the dataset in another file format "
-        "(`tfds convert_format`).",
-        example="shardctl lint --as-data-source -d imagenet2012",
-    ),
     for_data_source=True,
 )
 def format_refused(context: LintContext) -> Iterator[Violation]:
@@ -99,16 +73,6 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
     "parquet-part",
     "error",
     "a part of a Parquet shard through as_data_source",
-    story=Story(
-        happens="as_data_source over Parquet files reads every shard that a subsplit touches "
-        "whole: it ignores where the subsplit begins and ends inside a shard. train[:5] of shards "
-        "of 15 has 15 examples, and train[:50%] and train[50%:] share those of the shard in the "
-        "middle, so that evaluation examples are trained on.",
-        source="TFDS core/data_sources/parquet.py, ParquetDataSource.__post_init__, which opens "
-        "the files of the instructions without their skip and take: 94 of 94 partial subsplits.",
-        fix="Slice at shard boundaries (train[:3shard]), read array_record files, or as_dataset.",
-        example="shardctl lint 'train[:50%]' --as-data-source -d parquet.yaml",
-    ),
     for_data_source=True,
 )
 def parquet_part(context: LintContext) -> Iterator[Violation]:
@@ -148,18 +112,6 @@ def num_in_whole_shards(piece: SplitRange) -> int:
     "unread-settings",
     "warning",
     "settings that as_data_source does not read",
-    story=Story(
-        happens="as_data_source has no ReadConfig and no tf.data behind it: example i is the i-th "
-        "in storage order. Settings of the interleave, of file shuffles and of ds.shuffle do "
-        "nothing there; a sampler decides the order.",
-        source="TFDS core/dataset_builder.py, as_data_source(split, decoders, "
-        "deserialize_method, file_format).",
-        fix=phrase(
-            "Leave them out and give the sampler its seed; or read with as_dataset, said with "
-            "{as_data_source=False}."
-        ),
-        example="shardctl lint --shuffle-seed 1 --as-data-source -d parquet.yaml",
-    ),
     for_data_source=True,
 )
 def unread_settings(context: LintContext) -> Iterator[Violation]:
@@ -194,17 +146,6 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     "short-parquet",
     "warning",
     "Parquet files that TFDS writes too short",
-    story=Story(
-        happens="TFDS 4.9.10 writes Parquet in batches of 100 and, before each batch but the "
-        "first, skips examples that are never written. A file meant for 214 examples holds "
-        "114, while dataset_info.json says 214: as_dataset fails when it has read what is there, "
-        "and ids and positions point at examples that do not exist.",
-        source="TFDS core/file_adapters.py, _batched: itertools.islice(iterator, i, i + n) on an "
-        "iterator that has moved on already.",
-        fix="Count with `shardctl verify`; write tfrecord or array_record files, or so many shards "
-        "that none has over 100 examples. Ignore it where another program wrote the files.",
-        example="shardctl lint -d short.yaml",
-    ),
     for_data_source=True,
 )
 def short_parquet(context: LintContext) -> Iterator[Violation]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
 from shardctl.planning.lint.rules.stages import as_seeds
 
 # From here on reading everything on every host is more than a detail.
@@ -14,22 +14,7 @@ MANY_HOSTS = 8
 MUCH_TO_READ = 1024**3  # bytes that are read for nothing in an epoch
 
 
-@rule(
-    "SC031",
-    "few-shards",
-    "warning",
-    "fewer shards than hosts",
-    story=Story(
-        happens="With fewer files than hosts an InputContext, which shares out whole files, "
-        "raises a ValueError. Even splits give every host examples, but several hosts then read "
-        "one file, each from its start up to where its own part ends: the data is read several "
-        "times over.",
-        source="TFDS core/reader.py, validate_input_context; a file is skipped by reading it "
-        "(tf.data skip). `shardctl hosts --hosts N` has the figures.",
-        fix="Prepare the dataset in more shards: a multiple of the number of hosts.",
-        example="shardctl lint --hosts 4 -d mnist",
-    ),
-)
+@rule("SC031", "few-shards", "warning", "fewer shards than hosts")
 def few_shards(context: LintContext) -> Iterator[Violation]:
     """Find fewer file instructions than hosts."""
     num_hosts = context.num_hosts
@@ -56,24 +41,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC032",
-    "odd-shards",
-    "warning",
-    "a number of shards that the hosts do not divide",
-    story=Story(
-        happens="Split by files, some hosts get a file more than others, and end later: up to one "
-        "shard of examples. Under even splits (a notice) the hosts stay even, but a file whose "
-        "examples belong to two hosts is opened by both, and its beginning read twice.\n\n"
-        "What counts is the number of files that the spec touches: train[:10%] of 1,024 shards "
-        "touches 103.",
-        source="TFDS core/reader.py: `instruction_ds.shard(n, i)`; core/subsplits_utils.py, "
-        "even_splits.",
-        fix="A number of shards that the hosts divide, or a spec that ends at such a shard: "
-        "train[:96shard].",
-        example="shardctl lint --hosts 7 --host-by files -d imagenet2012",
-    ),
-)
+@rule("SC032", "odd-shards", "warning", "a number of shards that the hosts do not divide")
 def odd_shards(context: LintContext) -> Iterator[Violation]:
     """Find a number of file instructions that leaves a remainder among the hosts."""
     num_hosts, whole_files = context.num_hosts, context.host_mode.whole_files
@@ -106,26 +74,7 @@ def _files(count: int) -> str:
     return "1 file" if count == 1 else f"{count:,} files"
 
 
-@rule(
-    "SC033",
-    "example-sharding",
-    "warning",
-    "example sharding at scale",
-    story=Story(
-        happens="ds.shard(n, i) behind the reader keeps every n-th example and drops the others "
-        "after they were read and decoded: every one of n hosts reads and decodes the whole "
-        "dataset. 64 hosts read it 64 times.\n\n"
-        f"The finding is made from {MANY_HOSTS} hosts on, or where more than 1 GiB is read for "
-        "nothing in an epoch.",
-        source="tensorflow/core/kernels/data/shard_dataset_op.cc; `shardctl hosts` has the "
-        "amplification as a figure.",
-        fix=phrase(
-            "{host_by=even} (tfds.even_splits), or {host_by=files} (InputContext) where the hosts "
-            "divide the number of shards."
-        ),
-        example="shardctl lint --hosts 64 --host-by examples -d imagenet2012",
-    ),
-)
+@rule("SC033", "example-sharding", "warning", "example sharding at scale")
 def example_sharding(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` where it reads a lot for nothing."""
     num_hosts = context.num_hosts
@@ -150,26 +99,13 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
     "uneven-hosts",
     "warning",
     "hosts that make different numbers of batches",
-    story=Story(
-        happens=phrase(
-            "Hosts that train together meet in each step, in an all-reduce. A host with a "
-            "batch more waits there for hosts that have ended, and the job hangs at the end of "
-            "the epoch. Without {batch} the finding is made where the busiest host has 1% more "
-            "examples than the mean one."
-        ),
-        source='Flax, "Processing the entire Dataset". `shardctl hosts --batch B` shows each '
-        "host, `shardctl eval` the padding that cures an evaluation.",
-        fix="Drop the remainder where all hosts then have as many batches, or take as many on "
-        "each; for evaluation pad, until every host has made the same number of steps.",
-        example="shardctl lint --hosts 8 --batch 1 -d imagenet2012",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )
 def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     """Find hosts that end before others do."""
     settings, usage = context.settings, context.usage
-    if context.num_hosts == 1 or settings.repeat_files:
+    if context.num_hosts == 1 or context.repeats_files():
         return
     for read in (*context.trained, *context.evaluated):
         shares = context.shares(read)
@@ -205,23 +141,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
 # SC035 to SC037: shuffles of several hosts that do not fit together, and hosts with nothing.
 
 
-@rule(
-    "SC035",
-    "same-permutation",
-    "notice",
-    "hosts that open their files in one permutation",
-    story=Story(
-        happens="The permutation of a host's list of files depends on the seed and on the length "
-        "of the list alone. Hosts with equally many files and one seed shuffle in lockstep: at "
-        "any time all read the file at the same place of their lists. Where files differ by "
-        "place, by date or by source, a global batch then holds one kind.",
-        source="TFDS core/reader.py, _read_files: the shuffle comes after the files are split "
-        "among the hosts, with a buffer at least as large as the list; 0/1,894 passes differed.",
-        fix="Give each host its own seed, as in shuffle_seed = seed + host. (Never with ds.shard, "
-        "where all hosts have to share one order.)",
-        example="shardctl lint --hosts 8 --host-by files --shuffle-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC035", "same-permutation", "notice", "hosts that open their files in one permutation")
 def same_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts that shuffle their files alike."""
     if context.num_hosts == 1 or context.host_mode.reads_all:
@@ -237,24 +157,7 @@ def same_permutation(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC036",
-    "unshared-order",
-    "error",
-    "example sharding of an order that hosts do not share",
-    story=Story(
-        happens="ds.shard(n, i) keeps the examples at every n-th place of the order. Hosts share "
-        "the dataset out among them only if all read in one and the same order. Where the files "
-        "are shuffled without a seed, or timing has a say, each host has its own order: some "
-        "examples are read by several hosts and others by none, and nothing fails.",
-        source="tensorflow/core/kernels/data/shard_dataset_op.cc counts places, not examples.",
-        fix=phrase(
-            "Give every host the same {shuffle_seed}; or split the examples before the shuffle: "
-            "{host_by=even}."
-        ),
-        example="shardctl lint --hosts 4 --host-by examples --shuffle-files -d imagenet2012",
-    ),
-)
+@rule("SC036", "unshared-order", "error", "example sharding of an order that hosts do not share")
 def unshared_order(context: LintContext) -> Iterator[Violation]:
     """Find `ds.shard` over orders that differ between hosts."""
     yield from as_seeds.unshared_order(context)
@@ -280,14 +183,6 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
     "idle-hosts",
     "error",
     "hosts without examples",
-    story=Story(
-        happens="There are fewer examples than hosts. Under even splits TFDS refuses the spec of "
-        'a host that gets none ("corresponds to no data!"); under ds.shard such a host makes no '
-        "step, and the others wait for it in their first.",
-        source="TFDS core/splits.py and core/subsplits_utils.py.",
-        fix="Fewer hosts, or more examples: validate on some hosts only, or on one.",
-        example="shardctl lint 'test[:6]' --hosts 8 -d mnist",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )

@@ -12,30 +12,14 @@ from shardctl.core.stages.stages import Read as StageRead
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
 from shardctl.planning.lint.rules.stages import as_settings
 
 _COUNTABLE = 1_000_000  # examples up to which those of the slice are counted
 _STEP = 1 << 16
 
 
-@rule(
-    "SC046",
-    "take-for-slice",
-    "warning",
-    "take(n) taken for [:n]",
-    story=Story(
-        happens="ds.take(n) keeps the first n examples of the order, not the first n of the split: "
-        "the interleave hands out a block of each of its files in turn, so they come from many "
-        "files. take(25) of imagenet2012 is ids 0 to 15 and 1251 to 1259. Behind a shuffle they "
-        "are others in each epoch, and with ds.skip(n) for the rest training and validation then "
-        "share examples.\n\n"
-        "A slice reads n examples from as few files as hold them, the same ones always.",
-        source="The TFDS determinism guide; tensorflow/core/kernels/data/take_dataset_op.cc.",
-        fix="Slice the spec: 'train[:n]' for as_dataset(split=..).",
-        example="shardctl lint --take 25 -d imagenet2012",
-    ),
-)
+@rule("SC046", "take-for-slice", "warning", "take(n) taken for [:n]")
 def take_for_slice(context: LintContext) -> Iterator[Violation]:
     """Find a `take` that reads other examples than the slice would."""
     for take, name in _takes(context):
@@ -126,20 +110,6 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     "dropped-in-evaluation",
     "warning",
     "a remainder that is dropped in evaluation",
-    story=Story(
-        happens=phrase(
-            "drop_remainder=True leaves out what fills no whole batch, on every host. In "
-            "training these examples come in another epoch; an evaluation never sees them, and "
-            "its metric is that of a smaller dataset, which changes with the batch size and "
-            "the number of hosts. 10,000 examples in batches of 512 are 9,728.\n\n"
-            "Specs of splits whose names begin with test, val, dev or eval count as "
-            "evaluation; others are named with {evaluated=[SPEC]}."
-        ),
-        source='Flax, "Processing the entire Dataset".',
-        fix="Pad the last batch and mask the padding out of the metric (shardctl.tfds.evaluation "
-        "does, and `shardctl eval --pad` counts it), or take a batch size that divides.",
-        example="shardctl lint test --batch 512 --drop-remainder -d mnist",
-    ),
     loaders=EVERY_LOADER,
 )
 def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
@@ -169,26 +139,7 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
 # SC007 to SC009: orders that timing decides, or that never begin.
 
 
-@rule(
-    "SC007",
-    "not-deterministic",
-    "warning",
-    "deterministic switched off",
-    story=Story(
-        happens="With options.deterministic = False the maps of a pipeline hand out examples as "
-        "they are ready. Timing then decides the order, also with every seed set: seeds fix the "
-        "files and the draws of a buffer, but what is there to be drawn differs in each run.\n\n"
-        "The interleave itself stays in order, because TFDS says so for it; what scrambles is "
-        "TFDS's parallel decoding, and every parallel map behind it.",
-        source="TFDS core/reader.py passes deterministic to the interleave and not to the map that "
-        "decodes. With a shuffle seed and the option off, 21 of 24 runs came in different orders; "
-        "with num_parallel_calls_for_decode=1, none.",
-        fix=phrase(
-            "Leave options.deterministic alone ({deterministic=True}), or give up exact resumption."
-        ),
-        example="shardctl lint --no-deterministic --shuffle-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC007", "not-deterministic", "warning", "deterministic switched off")
 def not_deterministic(context: LintContext) -> Iterator[Violation]:
     """Find `options.deterministic = False`."""
     if context.settings.deterministic is not False:
@@ -202,23 +153,7 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC008",
-    "racy-interleave",
-    "warning",
-    "files shuffled by the global seed alone",
-    story=Story(
-        happens="tf.random.set_seed fixes the order of the files, but TFDS looks at shuffle_seed: "
-        "where it is None and files are shuffled, TFDS interleaves them with deterministic=False. "
-        "The files then come in the same order in each run, and the examples do not.",
-        source="TFDS core/reader.py, _read_files (`deterministic = False`). With a global seed "
-        "alone 5 of 24 runs agreed; with options.deterministic = True all 24.",
-        fix=phrase(
-            "Give {shuffle_seed=N}; or {deterministic=True}, where ReadConfig.options says so."
-        ),
-        example="shardctl lint --shuffle-files --global-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC008", "racy-interleave", "warning", "files shuffled by the global seed alone")
 def racy_interleave(context: LintContext) -> Iterator[Violation]:
     """Find a file shuffle that only the global seed fixes."""
     if context.races and context.settings.global_seed is not None:
@@ -230,26 +165,11 @@ def racy_interleave(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC009",
-    "buffer-never-fills",
-    "error",
-    "a buffer as large as a stream without end",
-    story=Story(
-        happens="With repeat_filenames the reader never ends. ds.shuffle(tf.data.UNKNOWN_"
-        "CARDINALITY), a buffer of -2, reads its whole input before it hands out the first "
-        "example: it reads for ever, until memory ends.",
-        source="tensorflow/core/kernels/data/shuffle_dataset_op.cc: a buffer size of -2 grows with "
-        "its input.",
-        fix=phrase("Give {buffer=N}, or repeat after the shuffle with {epochs=N}."),
-        example="shardctl lint --repeat-files --shuffle-seed 1 --buffer -2 --buffer-seed 1 "
-        "-d imagenet2012",
-    ),
-)
+@rule("SC009", "buffer-never-fills", "error", "a buffer as large as a stream without end")
 def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     """Find a buffer for the whole of what has no end."""
     yield from as_settings.buffer_never_fills(context)
-    if context.settings.repeat_files and context.settings.buffer == WHOLE_DATASET:
+    if context.repeats_files() and context.settings.buffer == WHOLE_DATASET:
         yield Violation(
             why="the buffer waits for the end of files that repeat for ever, and memory runs out",
             fix=phrase("{buffer=N} with a number, or {epochs=N} in place of {repeat_files=True}"),

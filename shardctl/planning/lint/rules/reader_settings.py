@@ -12,30 +12,14 @@ from shardctl.core.stages.stages import Map, Prefetch, Read, Take
 from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
 from shardctl.planning.lint.chains import Chain, chains
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 from shardctl.planning.lint.rules.stages.cached import cut
 
 FILES_OPEN_PER_CYCLE = 1 + CYCLE_PREFETCH_FACTOR  # whatever num_parallel_calls is
 OTHER_OPEN_FILES = 16  # what a process holds besides: its streams, sockets, a log
 
 
-@rule(
-    "SC021",
-    "cycle-none",
-    "warning",
-    "a cycle length that the machine decides",
-    story=Story(
-        happens="interleave_cycle_length=None is a third of the CPUs of the machine that reads, "
-        "rounded up: the order of the examples changes with the machine, and with the CPUs that a "
-        "container is given. (interleave_block_length=None, by the way, is 1, not TFDS's 16.)",
-        source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc, for calls that are "
-        "tuned automatically; 16 on a machine with 48 CPUs.",
-        fix=phrase(
-            "Give a number, TFDS's {} for one: {cycle=}.", DEFAULT_CYCLE, cycle=DEFAULT_CYCLE
-        ),
-        example="shardctl lint --cycle auto --cpus 8 -d imagenet2012",
-    ),
-)
+@rule("SC021", "cycle-none", "warning", "a cycle length that the machine decides")
 def cycle_none(context: LintContext) -> Iterator[Violation]:
     """Find `interleave_cycle_length=None`."""
     settings = context.settings
@@ -49,25 +33,7 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC022",
-    "repeat-assertion",
-    "error",
-    "repeat_filenames with the default assertion",
-    story=Story(
-        happens="With repeat_filenames=True the reader hands out the files again and again, but "
-        "TFDS still asserts that it hands out as many examples as the split has. The first epoch "
-        'goes well; the example after it raises "Input dataset was expected to contain N elements '
-        'but contained at least N+1". The job fails after its first epoch.',
-        source="TFDS core/reader.py, assert_cardinality_and_apply_options. The assertion is left "
-        "out with an InputContext, and .take(N) of no more than an epoch hides it, among the "
-        "stages too. What inspect finds without it is written read(assert_cardinality=False).",
-        fix=phrase(
-            "Set ReadConfig(assert_cardinality=False) and say so with {assert_cardinality=False}."
-        ),
-        example="shardctl lint --repeat-files --shuffle-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC022", "repeat-assertion", "error", "repeat_filenames with the default assertion")
 def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     """Find files that repeat under an assertion of how many examples there are."""
     usage = context.usage
@@ -79,7 +45,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
             continue
         reader = settings_of_read(context.settings, source)
         knows_length = reader.host_mode.knows_length if reader.host else context.knows_length
-        if not (reader.repeat_files and knows_length):
+        if not (context.repeats_files(source) and knows_length):
             continue
         for read in context.reads_of(source):
             mode, host = context.host_mode, context.host
@@ -115,26 +81,10 @@ def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
     return any(isinstance(stage, Take) and stage.count >= 0 for stage in chain.behind)
 
 
-@rule(
-    "SC023",
-    "repeat-autocache",
-    "warning",
-    "repeat_filenames under TFDS's cache",
-    story=Story(
-        happens="TFDS caches small datasets in memory: those of at most 250 MiB whose files are "
-        "not shuffled anew each epoch, or lie in one shard. With repeat_filenames the stream below "
-        "that cache has no end, so the cache is never complete and keeps every example of every "
-        "epoch: memory grows until it ends.",
-        source="TFDS core/dataset_builder.py, _should_cache_ds, which does not look at "
-        "repeat_filenames.",
-        fix=phrase("Set ReadConfig(try_autocache=False) and say so with {try_autocache=False}."),
-        example="shardctl lint --repeat-files --buffer 60000 --buffer-seed 1 "
-        "--no-assert-cardinality -d mnist",
-    ),
-)
+@rule("SC023", "repeat-autocache", "warning", "repeat_filenames under TFDS's cache")
 def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     """Find a cache over a stream without end."""
-    if not (context.settings.repeat_files and context.usage.try_autocache):
+    if not (context.repeats_files() and context.usage.try_autocache):
         return
     if context.dataset.is_counted:
         return  # files that TFDS does not read
@@ -154,25 +104,7 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC024",
-    "open-files",
-    "error",
-    "more files open than the system allows",
-    story=Story(
-        happens=phrase(
-            "The interleave holds the files of its cycle open, and opens the next two cycles "
-            "ahead: three times the cycle length, as far as there are files. Past the limit of the "
-            'process, which is often 1024, reading fails with "Too many open files".\n\n'
-            "The limit here is that of this machine; {max_open_files=N} names another's."
-        ),
-        source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc; counted in "
-        "/proc/self/fd: 12, 48 and 96 files at cycle lengths 4, 16 and 32, for every "
-        "num_parallel_calls.",
-        fix=phrase("A smaller {cycle}, or a higher limit: ulimit -n N."),
-        example="shardctl lint --cycle 512 --open-files 1024 -d imagenet2012",
-    ),
-)
+@rule("SC024", "open-files", "error", "more files open than the system allows")
 def open_files(context: LintContext) -> Iterator[Violation]:
     """Find an interleave that opens more files than a process may."""
     limit, settings = context.usage.max_open_files, context.settings
@@ -181,7 +113,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
     cycle = settings.cycle_length(ordered=context.dataset.ordered)
     for read in (*context.trained, *context.evaluated):
         num_open = FILES_OPEN_PER_CYCLE * cycle
-        if not settings.repeat_files:
+        if not context.repeats_files():
             num_open = min(num_open, context.files_of_host(read))
         if num_open + OTHER_OPEN_FILES > limit:
             fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
@@ -194,25 +126,11 @@ def open_files(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC025",
-    "idle-cycle",
-    "notice",
-    "a cycle longer than there are files",
-    story=Story(
-        happens="The interleave reads as many files at a time as there are. A longer cycle does "
-        "not mix more; what mixes is more shards, or a shuffle buffer. Nor does it harm: the "
-        "order is that of a cycle as long as the list of files.",
-        source="tensorflow/core/kernels/data/parallel_interleave_dataset_op.cc: slots without a "
-        "file are skipped.",
-        fix=phrase("A shorter {cycle}, more shards, or {buffer=N}."),
-        example="shardctl lint --cycle 64 -d mnist",
-    ),
-)
+@rule("SC025", "idle-cycle", "notice", "a cycle longer than there are files")
 def idle_cycle(context: LintContext) -> Iterator[Violation]:
     """Find a cycle, asked for, that there are too few files for."""
     settings = context.settings
-    if not isinstance(settings.cycle, int) or settings.repeat_files:
+    if not isinstance(settings.cycle, int) or context.repeats_files():
         return
     for read in context.trained:
         num_files = context.files_of_host(read)
@@ -227,25 +145,7 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC018",
-    "assumed-reader",
-    "warning",
-    "files without metadata, read as TFDS reads its own",
-    story=Story(
-        happens="No metadata says that TFDS reads these files, and nobody stated the cycle and the "
-        "block that they are read with. Answers assume TFDS's defaults, 16 and 16. "
-        "tf.data.TFRecordDataset(files) reads one file after the other, and tf.data's interleave "
-        "takes one example at a time: their orders differ, and how well they are shuffled, too.",
-        source="TFDS core/reader.py; tensorflow/python/data/ops/interleave_op.py.",
-        fix=phrase(
-            "Say how they are read: {cycle=1} for plain TFRecordDataset(files), {cycle=C} and "
-            "{block=B} for interleave. `shardctl inspect FILE:FUNCTION -f yaml` writes what your "
-            "script does."
-        ),
-        example="shardctl lint --shuffle-seed 1 -d 'clicks-*'",
-    ),
-)
+@rule("SC018", "assumed-reader", "warning", "files without metadata, read as TFDS reads its own")
 def assumed_reader(context: LintContext) -> Iterator[Violation]:
     """Find files without metadata whose reading nobody stated."""
     for read in (*context.trained, *context.evaluated):

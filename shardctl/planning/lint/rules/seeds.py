@@ -10,31 +10,11 @@ from shardctl.core.shuffle.passes import ShufflePasses, file_shuffle_passes
 from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 
-@rule(
-    "SC011",
-    "global-seed",
-    "warning",
-    "a global seed that changes a seeded order",
-    story=Story(
-        happens="A shuffle draws from two seeds, its own and the global one, also where its own is "
-        "given. tf.random.set_seed(N), and keras.utils.set_random_seed(N), which calls it, "
-        "therefore change the order of a dataset with an explicit shuffle_seed: two programs that "
-        "share the shuffle seed read in different orders when one of them seeds its model.\n\n"
-        "The global seed counts at the moment when the dataset is built.",
-        source="tensorflow/python/framework/random_seed.py, get_seed; "
-        "tensorflow/python/data/util/random_seed.py.",
-        fix=phrase(
-            "Build the dataset before tf.random.set_seed, which then does not count (leave out "
-            "{global_seed}); or keep the global seed fixed as carefully as the shuffle seed, and "
-            "{ignore} this finding."
-        ),
-        example="shardctl lint --shuffle-seed 1 --global-seed 42 -d imagenet2012",
-    ),
-)
+@rule("SC011", "global-seed", "warning", "a global seed that changes a seeded order")
 def global_seed(context: LintContext) -> Iterator[Violation]:
     """Find a global seed beside a shuffle seed."""
     settings = context.settings
@@ -59,25 +39,7 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
 
 
 @rule(
-    "SC012",
-    "equal-seeds",
-    "warning",
-    "seeds that are equal modulo 2^31 - 1",
-    story=Story(
-        happens=phrase(
-            "TensorFlow takes seeds modulo 2^31 - 1 = 2147483647. Seeds that differ by a "
-            "multiple of it are one seed: 0 and 2147483647, -1 and 2147483646. Runs that were "
-            "meant to differ then read in the same order. Seeds made from hashes or from the "
-            "clock can meet.\n\n"
-            "The seeds of several runs are named with {seeds}, or `seeds:` under `lint:` in "
-            "shardctl.yaml; a file seed and a buffer seed are compared as well."
-        ),
-        source="tensorflow/python/framework/random_seed.py, _truncate_seed. 0/15,504 orders over "
-        "seeds up to 10^30 differed from this rule.",
-        fix="Take seeds from 0 to 2147483646, all different.",
-        example="shardctl lint --shuffle-seed 1 --seeds 0,1,2147483647 -d imagenet2012",
-    ),
-    for_data_source=True,
+    "SC012", "equal-seeds", "warning", "seeds that are equal modulo 2^31 - 1", for_data_source=True
 )
 def equal_seeds(context: LintContext) -> Iterator[Violation]:
     """Find seeds that are one to TensorFlow."""
@@ -122,22 +84,7 @@ def _alike(seeds: Sequence[int], global_seed: int | None) -> Iterator[list[int]]
     yield from (group for group in groups.values() if len(group) > 1)
 
 
-@rule(
-    "SC013",
-    "drawn-seed",
-    "notice",
-    "a shuffle whose seed is drawn from the global one",
-    story=Story(
-        happens="A shuffle without a seed of its own, after tf.random.set_seed, takes the next "
-        "number of a generator that every random op without a seed shares. One more such op built "
-        "before it, a tf.random.uniform or another shuffle in a library, gives the dataset "
-        "another order.",
-        source="tensorflow/python/eager/context.py, _internal_operation_seed: Python's generator, "
-        "one randint(0, 2^31 - 1) an op.",
-        fix=phrase("Give the shuffle its own seed: {shuffle_seed=N}, {buffer_seed=N}."),
-        example="shardctl lint --buffer 50000 --global-seed 42 -d imagenet2012",
-    ),
-)
+@rule("SC013", "drawn-seed", "notice", "a shuffle whose seed is drawn from the global one")
 def drawn_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle whose seed depends on what was built before it."""
     settings = context.settings
@@ -161,28 +108,7 @@ def drawn_seed(context: LintContext) -> Iterator[Violation]:
 # SC014 to SC016: which iterator of a shuffle an epoch or a later pass reads.
 
 
-@rule(
-    "SC014",
-    "keras-pairs",
-    "notice",
-    "Keras epochs that skip every second order",
-    story=Story(
-        happens="Each iterator of a reshuffling shuffle takes the next pair of seeds. Keras fit "
-        "and evaluate, on a dataset of known length and without steps_per_epoch, make two "
-        "iterators an epoch and read one: epochs use the pairs 0, 2, 4 and so on. The same "
-        "pipeline in a Python loop uses 0, 1, 2: from the second epoch on the two read in "
-        "different orders, and so does a fit with steps_per_epoch.\n\n"
-        "initial_epoch=k does not advance the shuffles: training resumed with it reads the order "
-        "of epoch 0 again. `shardctl resume --loop keras-fit` says what to read instead.",
-        source="keras/src/trainers/epoch_iterator.py, Keras 3.15. Under a user shuffle only that "
-        "one skips pairs; the file shuffle below is asked when an epoch is read.",
-        fix=phrase(
-            "Know it, and {ignore=[SC014]}; or give steps_per_epoch; or iterate in a Python loop "
-            "({loop=python})."
-        ),
-        example="shardctl lint --loop keras-fit --shuffle-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC014", "keras-pairs", "notice", "Keras epochs that skip every second order")
 def keras_pairs(context: LintContext) -> Iterator[Violation]:
     """Find Keras epochs over a shuffle that reshuffles."""
     settings = context.settings
@@ -190,7 +116,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         yield from as_settings.keras_pairs(context)
         return
     buffer = context.buffers and settings.buffer_reshuffle is not False
-    if settings.loop != "keras-fit" or settings.repeat_files or not context.knows_length:
+    if settings.loop != "keras-fit" or context.repeats_files() or not context.knows_length:
         return  # an iterator an epoch where the length is unknown or has no end
     if buffer or (context.reshuffles_files and settings.buffer is None):
         yield Violation(
@@ -201,34 +127,14 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC015",
-    "extra-iterator",
-    "notice",
-    "a later pass that begins an order late",
-    story=Story(
-        happens="A repeat that TensorFlow does not fuse with the shuffle below it makes one "
-        "iterator more than it has epochs: it asks for what follows the last one. That iterator "
-        "takes a pair of seeds, so the next pass over the same dataset begins one order later "
-        "than the number of epochs read would say.\n\n"
-        "TFDS's file shuffle is never fused with a repeat, because the interleave is between the "
-        "two; ds.shuffle(..).repeat(k) is, and ds.shuffle(..).map(..).repeat(k) is not.",
-        source="tensorflow/core/kernels/data/repeat_dataset_op.cc; grappler's "
-        "shuffle_and_repeat_fusion. 0/17,703 passes over random pipelines differed.",
-        fix=phrase(
-            "Name the pass ({pass_index=P}) in what you compare with, or iterate ds once per "
-            "epoch in place of ds.repeat(k)."
-        ),
-        example="shardctl lint --shuffle-seed 1 --epochs 3 --pass 1 -d imagenet2012",
-    ),
-)
+@rule("SC015", "extra-iterator", "notice", "a later pass that begins an order late")
 def extra_iterator(context: LintContext) -> Iterator[Violation]:
     """Find a later pass after a repeat that makes an iterator more."""
     if context.stage_chains:
         yield from as_settings.extra_iterator(context)
         return
     settings = context.settings
-    if not settings.pass_index or settings.epochs < 2 or settings.repeat_files:
+    if not settings.pass_index or settings.epochs < 2 or context.repeats_files():
         return
     if settings.loop == "python" and settings.buffer is None and context.reshuffles_files:
         iterators = _file_passes(settings, partial=False).iterators_per_pass()
@@ -245,34 +151,16 @@ def _file_passes(settings: ReadSettings, *, partial: bool) -> ShufflePasses:
         num_epochs=settings.epochs,
         loop=settings.loop,
         under_user_shuffle=settings.buffer is not None,
-        repeat_filenames=settings.repeat_files,
         reshuffle=settings.reshuffle,
         partial_last_batch=partial,
     )
 
 
-@rule(
-    "SC016",
-    "racy-pass",
-    "warning",
-    "later passes whose order timing decides",
-    story=Story(
-        happens="A later pass over the same dataset takes the seeds that follow those of the pass "
-        "before. How many that one took can depend on threads that read ahead: after a pass over "
-        "files that repeat for ever, which is always cut somewhere, and after a Keras epoch over "
-        "ds.repeat(k) whose last batch is full. With every seed fixed the next pass then has "
-        "several outcomes.",
-        source="4 outcomes in 60 runs of repeat_filenames with take(13).repeat(2); 45 to 15 for "
-        "repeat().prefetch and a break. The first pass has always one.",
-        fix="Build the dataset anew for each pass; with Keras repeat by fit(epochs=k) in place of "
-        "ds.repeat(k).",
-        example="shardctl lint --repeat-files --shuffle-seed 1 --pass 1 -d imagenet2012",
-    ),
-)
+@rule("SC016", "racy-pass", "warning", "later passes whose order timing decides")
 def racy_pass(context: LintContext) -> Iterator[Violation]:
     """Find later passes that no seed fixes."""
     settings = context.settings
-    if settings.repeat_files:
+    if context.repeats_files():
         if settings.pass_index and context.reshuffles_files:
             yield Violation(
                 why="where the endless pass before was cut leaves the order of the files to timing",

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
-from shardctl.planning.lint.rules.loaders import torch as of_loaders
+from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
+from shardctl.planning.lint.rules.loaders import torch
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
@@ -18,32 +18,11 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
     "one-order",
     "warning",
     "several epochs in one order",
-    story=Story(
-        happens=phrase(
-            "Every epoch hands out the same examples in the same order, so every epoch makes "
-            "the same batches. A model then sees one fixed set of batches however long it "
-            "trains, and the noise between epochs that shuffling is meant to give is missing.\n\n"
-            "It comes about without any shuffle, with reshuffle_each_iteration=False, and "
-            "where the only shuffle is that of a single file. With {repeat_files=True} the "
-            "files come in one order again and again."
-        ),
-        source="A shuffle with reshuffle_each_iteration=False draws from the same two seeds for "
-        "each iterator (tensorflow/core/kernels/data/shuffle_dataset_op.cc). The TFDS determinism "
-        "guide says that a shuffle_seed alone repeats the order in each epoch; since "
-        "shuffle_reshuffle_each_iteration exists it no longer does.",
-        fix=phrase(
-            "Give {shuffle_seed=N} where there are several files, or {buffer=N} with "
-            "{buffer_seed=N}, and leave out {reshuffle=False} and {buffer_reshuffle=False}."
-        ),
-        example="shardctl lint --epochs 90 -d imagenet2012",
-    ),
     loaders=EVERY_LOADER,
+    of_loaders=torch.one_order,
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
-    if context.loader != "tfds":
-        yield from of_loaders.one_order(context)
-        return
     if context.stage_chains:
         yield from as_settings.one_order(context)
         return
@@ -51,7 +30,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
     if not context.several_epochs or settings.deterministic is False:
         return
     # The random numbers of a buffer continue over files that repeat, which are one endless epoch.
-    fixed = settings.buffer_reshuffle is False and not settings.repeat_files
+    fixed = settings.buffer_reshuffle is False and not context.repeats_files()
     if context.buffers and not fixed:
         return
     for read in context.trained:
@@ -69,7 +48,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             fix, names = phrase("leave out {reshuffle=False}"), ("reshuffle",)
         else:
             cause, fix = "nothing shuffles it", phrase("{shuffle_seed=N}, or {}", fix)
-        what = "files come" if settings.repeat_files else "examples come"
+        what = "files come" if context.repeats_files() else "examples come"
         yield Violation(
             why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
             fix=fix,
@@ -79,27 +58,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
 
 
 @rule(
-    "SC002",
-    "small-buffer",
-    "warning",
-    "a buffer far smaller than a shard times the cycle length",
-    story=Story(
-        happens="The reader interleaves as many files as the cycle length at a time, from their "
-        "beginning to their end. A buffer that holds a small part of these mixes neighbours only: "
-        "a batch holds examples of a few files, from the same stretch of each, and an example can "
-        "come at most one buffer earlier than it is read.\n\n"
-        f"The finding is made where the buffer is {FAR_SMALLER} times smaller than the mean shard "
-        "times the cycle length (or the number of files, where that is smaller).",
-        source=phrase(
-            "The buffer hands out what it read up to one buffer length before; it never looks "
-            "further ahead (tensorflow/core/kernels/data/shuffle_dataset_op.cc). `shardctl "
-            "quality` measures how well an order is mixed, and with {target} how large the "
-            "buffer has to be."
-        ),
-        fix="Make the buffer about as large as a shard times the cycle length, where memory "
-        "allows; or store the examples shuffled and in more, smaller shards.",
-        example="shardctl lint --buffer 1000 --buffer-seed 1 -d imagenet2012",
-    ),
+    "SC002", "small-buffer", "warning", "a buffer far smaller than a shard times the cycle length"
 )
 def small_buffer(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds a small part of the files read at a time."""
@@ -123,21 +82,7 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC003",
-    "files-only",
-    "notice",
-    "epochs that differ in the order of files only",
-    story=Story(
-        happens="Only the files are shuffled. Within a file the examples come in storage order in "
-        "every epoch, and the interleave hands them out block by block: the examples of a block "
-        "are neighbours in every epoch, so batches of a block's size or below repeat.",
-        source="TFDS shuffles the list of file instructions and nothing else (TFDS core/reader.py, "
-        "_read_files); blocks are ReadConfig.interleave_block_length, 16.",
-        fix=phrase("Add ds.shuffle: {buffer=N} with {buffer_seed=N}."),
-        example="shardctl lint --epochs 90 --shuffle-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC003", "files-only", "notice", "epochs that differ in the order of files only")
 def files_only(context: LintContext) -> Iterator[Violation]:
     """Find several epochs whose files are shuffled and whose examples are not."""
     settings = context.settings
@@ -156,23 +101,7 @@ def files_only(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC004",
-    "one-file-shuffle",
-    "warning",
-    "a shuffle of a single file",
-    story=Story(
-        happens="shuffle_files shuffles the list of files. Where a spec, or a host's part of it, "
-        "lies in one file there is nothing to shuffle, and the examples come in storage order. "
-        "Small datasets such as mnist have one shard.",
-        source="TFDS core/reader.py, _read_files: `instruction_ds.shuffle(len(file_instructions))` "
-        "comes before the files are opened.",
-        fix=phrase(
-            "Shuffle examples: {buffer=N} with {buffer_seed=N} (a small dataset fits whole)."
-        ),
-        example="shardctl lint --shuffle-seed 1 -d mnist",
-    ),
-)
+@rule("SC004", "one-file-shuffle", "warning", "a shuffle of a single file")
 def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a file shuffle that has one file to shuffle."""
     if not context.settings.shuffles_files:
@@ -192,20 +121,7 @@ def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC005",
-    "buffer-of-one",
-    "warning",
-    "a shuffle buffer of one example",
-    story=Story(
-        happens="ds.shuffle(1) hands out each example as it is read: the order does not change. "
-        "It is easily left over from a run that was made deterministic for a test.",
-        source="tensorflow/core/kernels/data/shuffle_dataset_op.cc: an example is drawn from the "
-        "buffer, which holds one.",
-        fix="Leave the shuffle out, or give it a real buffer.",
-        example="shardctl lint --buffer 1 --buffer-seed 1 -d imagenet2012",
-    ),
-)
+@rule("SC005", "buffer-of-one", "warning", "a shuffle buffer of one example")
 def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds one example."""
     if context.stage_chains:
@@ -224,23 +140,11 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     "no-seed",
     "warning",
     "a shuffle without a seed",
-    story=Story(
-        happens="Without a shuffle seed and without tf.random.set_seed TensorFlow takes seeds from "
-        "the machine, and every run has another order. Such a run cannot be repeated, its order "
-        "cannot be predicted, and it cannot resume where it stopped: a restart reads some "
-        "examples twice and others not at all in that epoch.",
-        source="tensorflow/python/framework/random_seed.py, get_seed: two zeros, which tell the "
-        "kernel to seed itself.",
-        fix=phrase("Give {shuffle_seed=N} for files and {buffer_seed=N} for the buffer."),
-        example="shardctl lint --shuffle-files -d imagenet2012",
-    ),
     loaders=EVERY_LOADER,
+    of_loaders=torch.no_seed,
 )
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
-    if context.loader != "tfds":
-        yield from of_loaders.no_seed(context)
-        return
     settings = context.settings
     if settings.global_seed is not None:
         return
@@ -270,34 +174,11 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
     "no-shuffle",
     "warning",
     "training examples that nothing shuffles",
-    story=Story(
-        happens=phrase(
-            "tfds.load and as_dataset do not shuffle by themselves: shuffle_files is False. "
-            "Without it and without ds.shuffle every run reads the examples in the one order in "
-            "which the files are interleaved. Each batch then holds stretches of a few files, as "
-            "long as a block, and the next run, or fit's next epoch over the same dataset, makes "
-            "the same batches again.\n\n"
-            "The finding is about specs that are trained on. An evaluation needs no shuffle, an "
-            "ordered dataset is meant to stay in order, and where several epochs are read the "
-            "finding is SC001."
-        ),
-        source="`shuffle_files: bool = False` in TFDS core/load.py (load) and core/dataset_builder"
-        ".py (as_dataset). `shardctl quality -d imagenet2012` scores 0.004 of 1 without a shuffle, "
-        "0.07 with shuffled files, 0.59 with a buffer of 10,000 besides.",
-        fix=phrase(
-            "Give {shuffle_seed=N} where there are several files, and {buffer=N} with "
-            "{buffer_seed=N}; `shardctl quality` says how well that shuffles. Where the order is "
-            "meant, {ignore=[SC017]}; what is no training is named by {evaluated=SPEC}."
-        ),
-        example="shardctl lint -d imagenet2012",
-    ),
     loaders=EVERY_LOADER,
+    of_loaders=torch.no_shuffle,
 )
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""
-    if context.loader != "tfds":
-        yield from of_loaders.no_shuffle(context)
-        return
     if context.stage_chains:
         yield from as_settings.no_shuffle(context)
         return

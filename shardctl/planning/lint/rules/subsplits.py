@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.phrase import phrase
 from shardctl.core.text import counted
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import EVERY_LOADER, Story, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
 
 _SMALL_GAP = 100  # a gap of at most 1/100 of a split is an oversight, a larger one intended
 _MOST_PLUSES = 2  # a longer spec helps nobody
@@ -23,20 +22,6 @@ _SPECS = ("specs", "eval")
     "leak",
     "error",
     "evaluation examples that are trained on",
-    story=Story(
-        happens=phrase(
-            "A spec for training and a spec for evaluation share examples: the evaluation "
-            "measures in part what was learned by heart. train[:60%] and train[50%:] share a "
-            "tenth of the split.\n\n"
-            "Specs of splits whose names begin with test, val, dev or eval count as "
-            "evaluation; others are named with {evaluated=[SPEC]}, or `eval:` under `lint:` in "
-            "shardctl.yaml."
-        ),
-        source="TFDS core/splits.py: a percent bound is rounded to an example, so that [:60%] and "
-        "[60%:] meet exactly.",
-        fix="End the one where the other begins: train[:60%] and train[60%:].",
-        example="shardctl lint 'train[:60%]' --eval 'train[50%:]' -d imagenet2012",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )
@@ -61,16 +46,6 @@ def leak(context: LintContext) -> Iterator[Violation]:
     "overlap",
     "warning",
     "specs that share examples",
-    story=Story(
-        happens=phrase(
-            "Two specs of one use share examples. Where one of them is meant for validation "
-            "this is a leak, which {evaluated} tells apart; where both are trained on, these "
-            "examples count twice. k-fold training shares by design: lint one fold at a time."
-        ),
-        source="TFDS core/splits.py resolves each spec by itself and compares none.",
-        fix="End the one where the other begins: train[:60%] and train[60%:].",
-        example="shardctl lint 'train[:60%]' 'train[50%:]' -d imagenet2012",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )
@@ -115,13 +90,6 @@ def _rest(context: LintContext, one: Read, other: Read) -> str | None:
     "repeated-part",
     "warning",
     "a sum that reads examples twice",
-    story=Story(
-        happens="The parts of a sum, as in train[:60%]+train[50%:], overlap. TFDS reads what they "
-        "share twice in each epoch, and counts it twice in len(ds) and in every metric.",
-        source="TFDS core/splits.py: the instructions of the parts are put one after the other.",
-        fix="Parts that share nothing.",
-        example="shardctl lint 'train[:60%]+train[50%:]' -d imagenet2012",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )
@@ -144,16 +112,6 @@ def repeated_part(context: LintContext) -> Iterator[Violation]:
     "surprising-spec",
     "warning",
     "a spec that selects something else than it looks like",
-    story=Story(
-        happens="TFDS reads some bounds unlike Python would. [:0shard] is the whole split, "
-        "not nothing; [3:50%] is 3 to 50 percent; a shard bound past the end is clamped in "
-        'silence. And a spec without any example is refused when it is read ("corresponds to no '
-        'data!").',
-        source="TFDS core/splits.py, _make_absolute_instructions and _str_to_relative_instruction.",
-        fix="Write what is meant: both bounds with their unit, shards that there are. "
-        "`shardctl plan SPEC` shows what is read.",
-        example="shardctl lint 'train[:0shard]' -d imagenet2012",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )
@@ -186,14 +144,6 @@ def surprising_spec(context: LintContext) -> Iterator[Violation]:
     "gap",
     "notice",
     "examples between two specs that neither reads",
-    story=Story(
-        happens="Specs cut a split into pieces, as train[:9000] and train[9001:], and leave a few "
-        "examples between them that nobody reads: most often a bound that counts from the wrong "
-        "end or from 1. The finding is made for gaps of at most a hundredth of the split.",
-        source="Bounds are half-open, as Python's are (TFDS core/splits.py).",
-        fix="Begin the second where the first ends: train[:9000] and train[9000:].",
-        example="shardctl lint 'train[:59%]' --eval 'train[60%:]' -d imagenet2012",
-    ),
     for_data_source=True,
     loaders=EVERY_LOADER,
 )

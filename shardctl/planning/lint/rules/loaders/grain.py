@@ -10,7 +10,7 @@ from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
 from shardctl.errors import ShardctlError
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
@@ -23,20 +23,6 @@ _GRAIN: tuple[LoaderName, ...] = ("grain",)
     "worker-batches",
     "warning",
     "batches that depend on the number of workers",
-    story=Story(
-        happens="Each of Grain's worker processes reads every W-th record and makes batches of its "
-        "own, which then come in turn. So the number of workers decides which examples meet in a "
-        "batch: the same seed with 2 and with 4 workers is two training runs, and each worker may "
-        "end with a batch that is not full. A checkpoint is refused where the number changed.",
-        source="grain/_src/python/dataset/transformations/process_prefetch.py, "
-        "multiprocess_prefetch, and interleave.py. 0/300 orders of real workers differed.",
-        fix=phrase(
-            "Keep {workers=N} fixed as carefully as the seed; or make the batches before the "
-            "workers share them, by MapDataset.batch before to_iter_dataset; or hand Grain an "
-            "order that shardctl.grain makes, whose batches no number of workers changes."
-        ),
-        example="shardctl lint --loader grain --shuffle-seed 1 --workers 4 --batch 256 -d mnist",
-    ),
     loaders=_GRAIN,
 )
 def worker_batches(context: LintContext) -> Iterator[Violation]:
@@ -64,22 +50,6 @@ def worker_batches(context: LintContext) -> Iterator[Violation]:
     "lost-remainder",
     "warning",
     "a remainder of the hosts that Grain loses",
-    story=Story(
-        happens="Grain gives the first hosts one example more where the examples cannot be shared "
-        "evenly, and ShardOptions(drop_remainder=False) says that none is dropped. Yet since "
-        "0.2.13 its DataLoader lets every host read as many: the examples of all epochs divided "
-        "by the hosts, rounded down. Of 359 examples on 2 hosts each reads 179, and one is read "
-        "by nobody, another with each seed. Over several epochs the first hosts stop before the "
-        "end of their last one, and the others begin one too many.",
-        source="grain/_src/python/data_loader.py, _SamplerMapDataset.length, and samplers.py. "
-        "0/300 orders differed.",
-        fix=phrase(
-            "{drop_shard_remainder=True}, so that it is the same examples in each epoch; for an "
-            "evaluation a number of hosts that divides the examples, or {host_by=examples}, a "
-            "slice of a MapDataset, which reads every example once."
-        ),
-        example="shardctl lint 'train[:359]' --loader grain --shuffle-seed 1 --hosts 2 -d mnist",
-    ),
     loaders=_GRAIN,
 )
 def lost_remainder(context: LintContext) -> Iterator[Violation]:
@@ -118,27 +88,7 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule(
-    "SC083",
-    "host-permutation",
-    "notice",
-    "hosts that read in one permutation",
-    story=Story(
-        happens="Grain's IndexSampler cuts the examples into one piece for each host and shuffles "
-        "the piece by the seed, the epoch and its length, nothing else. Hosts with one seed and "
-        "pieces of one length read in lockstep: at any time all are at the same place of their "
-        "pieces. Where examples of one kind lie at one distance from each other, by date, by "
-        "class or by source, a global batch holds one kind.",
-        source="grain/_src/python/samplers.py, IndexSampler: the shuffle comes after the shards; "
-        "0/300 orders differed.",
-        fix=phrase(
-            "A seed for each host, as in seed + 1000 * host (seed + host is the next epoch's); or "
-            "shuffle all examples first: {host_by=examples}, a slice of a MapDataset."
-        ),
-        example="shardctl lint --loader grain --shuffle-seed 1 --hosts 8 -d mnist",
-    ),
-    loaders=_GRAIN,
-)
+@rule("SC083", "host-permutation", "notice", "hosts that read in one permutation", loaders=_GRAIN)
 def host_permutation(context: LintContext) -> Iterator[Violation]:
     """Find hosts whose pieces are shuffled alike."""
     settings, num_hosts = context.settings, context.num_hosts
@@ -167,17 +117,6 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
     "doubled-example",
     "warning",
     "a shuffle that hands out one example twice",
-    story=Story(
-        happens="Grain's shuffle permutes numbers of as many bits as the largest index has, an "
-        "even number of them, and takes the logarithm of that index for their count. Of 4^k + 1 "
-        "examples, as 65,537 or 262,145 or 1,048,577, the last index needs a bit more, which is "
-        "cut off: it becomes what the first becomes. In each epoch one example comes twice, and "
-        "the last one never.",
-        source="grain/_src/python/experimental/index_shuffle/index_shuffle.cc, index_shuffle; "
-        "seen in 0.2.12 to 0.2.18.",
-        fix="Read one example less, as in train[:-1], or share among another number of hosts.",
-        example="shardctl lint 'train[:65537]' --loader grain --shuffle-seed 1 -d imagenet2012",
-    ),
     loaders=_GRAIN,
 )
 def doubled_example(context: LintContext) -> Iterator[Violation]:
@@ -214,19 +153,6 @@ def doubled_example(context: LintContext) -> Iterator[Violation]:
     "overlapping-window",
     "warning",
     "a last window that reaches beyond the end",
-    story=Story(
-        happens="WindowShuffleMapDataset shuffles places, the last window's too, which reach "
-        "beyond the end where the window does not divide the examples of all epochs. What lies "
-        "there is the beginning of another epoch: some examples are handed out once more, and as "
-        "many of the last window not at all in that epoch.",
-        source="grain/_src/python/dataset/transformations/shuffle.py, WindowShuffleMapDataset: "
-        "max_index is window_size - 1 in every window. 0/300 orders differed.",
-        fix=phrase(
-            "A {buffer} that divides the examples of all epochs, or {shuffle_seed} alone, which "
-            "shuffles all of them."
-        ),
-        example="shardctl lint 'train[:1000]' --loader grain --buffer 300 --buffer-seed 1 -d mnist",
-    ),
     loaders=_GRAIN,
 )
 def overlapping_window(context: LintContext) -> Iterator[Violation]:

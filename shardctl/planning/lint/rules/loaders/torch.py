@@ -8,7 +8,7 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.errors import ShardctlError, UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 
 
 @rule(
@@ -16,24 +16,6 @@ from shardctl.planning.lint.rule import Story, Violation, rule
     "worker-order",
     "notice",
     "an order that the number of workers decides",
-    story=Story(
-        happens=phrase(
-            "torchdata's StatefulDataLoader(shuffle=True) has one generator for all epochs, and "
-            "permutes whenever an iterator of its sampler is made: once an epoch without "
-            "workers, twice with any, of which the second is read. A run with {workers=2} "
-            "thus sees another order than the same run with {workers=0}, from its first batch. "
-            "PyTorch's own DataLoader does not, and neither does a sampler for several "
-            "processes. Where {workers=0} is set the finding is not made."
-        ),
-        source="torchdata/stateful_dataloader/stateful_dataloader.py, `_reset`; "
-        "torchdata/stateful_dataloader/sampler.py, `_StatefulRandomSamplerIterator`.",
-        fix=phrase(
-            "Set {workers} to what the run has, in every run; or give it a "
-            "StatefulDistributedSampler of one process ({host=0/1} with {shuffle_seed=N}), whose "
-            "order workers do not change."
-        ),
-        example="shardctl lint --loader stateful --shuffle --global-seed 1 --workers 2 -d mnist",
-    ),
     loaders=("stateful",),
 )
 def worker_order(context: LintContext) -> Iterator[Violation]:
@@ -62,19 +44,6 @@ def worker_order(context: LintContext) -> Iterator[Violation]:
     "repeated-in-evaluation",
     "warning",
     "an evaluation that counts examples twice",
-    story=Story(
-        happens="Where processes do not divide the examples, DistributedSampler and Accelerate "
-        "start over, until each process has as many: 10,001 examples for 8 processes are 10,008, "
-        "7 of which come twice. A metric over all of them counts those twice, and changes with "
-        "the number of processes and, with Accelerate, with the batch size.\n\n"
-        "Accelerator.gather_for_metrics drops them again; a mean over the losses of the batches "
-        "does not.",
-        source="torch/utils/data/distributed.py, `__iter__`; accelerate/data_loader.py, "
-        "BatchSamplerShard.",
-        fix="Leave the repeated ones out of the metric: they are the last of the last processes. "
-        "`shardctl eval` counts them; Accelerate's gather_for_metrics drops them.",
-        example="shardctl lint test --loader torch --hosts 3 -d mnist",
-    ),
     loaders=("torch", "stateful", "accelerate"),
 )
 def repeated_in_evaluation(context: LintContext) -> Iterator[Violation]:

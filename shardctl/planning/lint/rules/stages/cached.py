@@ -23,29 +23,12 @@ from shardctl.core.stages.stages import (
 from shardctl.core.stages.text import text_of_part
 from shardctl.planning.lint.chains import StageAt, reshuffles
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 
 _READ_AHEAD = 1024  # elements that AUTOTUNE may read before they are asked for
 
 
-@rule(
-    "SC073",
-    "cached-shuffle",
-    "warning",
-    "a cache behind the shuffle",
-    story=Story(
-        happens="ds.cache() keeps the elements in the order in which they came in the first whole "
-        "pass, and hands them out in that order from then on. Behind a shuffle it freezes the "
-        "order of the first epoch: the shuffle below is never asked again, and every epoch makes "
-        "the same batches.\n\n"
-        "A shuffle behind the cache mixes anew, and then the finding is not made. Files that are "
-        "shuffled by shuffle_files are frozen as well.",
-        source="tensorflow/core/kernels/data/cache_dataset_ops.cc: a filled cache makes no "
-        "iterator of its input.",
-        fix="Cache, then shuffle: ds.cache().shuffle(..).",
-        example="shardctl lint --stages 'shuffle(10000, seed=1) | cache | repeat(3)' -d mnist",
-    ),
-)
+@rule("SC073", "cached-shuffle", "warning", "a cache behind the shuffle")
 def cached_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a cache that keeps the order of a shuffle, with no shuffle behind it."""
     for read in context.staged_reads[:1]:
@@ -67,24 +50,7 @@ def cached_shuffle(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC074",
-    "unfilled-cache",
-    "warning",
-    "a cache that no pass ever fills",
-    story=Story(
-        happens="A cache is filled once a pass has read its last element, and what a shorter pass "
-        "put into it is thrown away. ds.cache().take(k) therefore caches nothing: every epoch "
-        "reads the files again, and TensorFlow logs that the iterator did not fully read the "
-        "dataset being cached.\n\n"
-        "Behind a repeat without end the cache keeps all that ever comes, until memory ends "
-        "(an error).",
-        source="tensorflow/core/kernels/data/cache_dataset_ops.cc, whose warning says to use "
-        "dataset.take(k).cache().repeat() instead.",
-        fix="Take, then cache; cache, then repeat.",
-        example="shardctl lint --stages 'cache | take(1000) | repeat(3)' -d mnist",
-    ),
-)
+@rule("SC074", "unfilled-cache", "warning", "a cache that no pass ever fills")
 def unfilled_cache(context: LintContext) -> Iterator[Violation]:
     """Find a cache whose input is cut before its end, or has none."""
     for read in context.staged_reads:

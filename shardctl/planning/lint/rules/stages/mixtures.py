@@ -17,32 +17,13 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.planning.lint.chains import Chain, count_of, of_type, repeats
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 
 _ALIKE = 0.95  # of two that run dry, how near is together
 _MUCH = 0.05  # the part of the other inputs from which it matters that it is never read
 
 
-@rule(
-    "SC076",
-    "drifting-mixture",
-    "warning",
-    "a mixture whose sources run dry one by one",
-    story=Story(
-        happens="sample_from_datasets goes on after one of its inputs has ended "
-        "(stop_on_empty_dataset is False where it is not given) and draws from the others alone. "
-        "From there on the mixture has other weights, and its end is a stretch of the largest "
-        "input by itself: a model that ends there has been trained last on one source.\n\n"
-        "Inputs that repeat without end keep the weights. Where all inputs run dry at about the "
-        "same time the finding is not made.",
-        source="tensorflow/python/data/ops/sample_from_datasets_op.py and "
-        "tensorflow/core/kernels/data/experimental/directed_interleave_dataset_op.cc.",
-        fix="Repeat every input, then take as many steps as are wanted; or "
-        "stop_on_empty_dataset=True, which ends with the first that runs dry.",
-        example="shardctl lint --stages 'sample_from_datasets([train | shuffle(1000, seed=1), "
-        "test | shuffle(1000, seed=2)], weights=[0.5, 0.5], seed=3)' -d mnist",
-    ),
-)
+@rule("SC076", "drifting-mixture", "warning", "a mixture whose sources run dry one by one")
 def drifting_mixture(context: LintContext) -> Iterator[Violation]:
     """Find a mixture that goes on with the rest of its inputs."""
     for read in context.staged_reads[:1]:
@@ -68,23 +49,7 @@ def drifting_mixture(context: LintContext) -> Iterator[Violation]:
             )
 
 
-@rule(
-    "SC077",
-    "cut-mixture",
-    "notice",
-    "a mixture that leaves much of its sources unread",
-    story=Story(
-        happens="With stop_on_empty_dataset=True (what choose_from_datasets does where it is not "
-        "given) a mixture ends when the first of its inputs runs dry. What is left of the others "
-        "by then is not read in this pass; where their order is the same in the next one, never."
-        f"\n\nThe finding is made from {_MUCH:.0%} of the other inputs on.",
-        source="tensorflow/core/kernels/data/experimental/directed_interleave_dataset_op.cc.",
-        fix="Repeat the input that runs dry first, or weigh the inputs by their lengths.",
-        example="shardctl lint --stages 'sample_from_datasets([train | shuffle(1000, seed=1), "
-        "test | shuffle(1000, seed=2)], weights=[0.5, 0.5], seed=3, stop_on_empty_dataset=True)' "
-        "-d mnist",
-    ),
-)
+@rule("SC077", "cut-mixture", "notice", "a mixture that leaves much of its sources unread")
 def cut_mixture(context: LintContext) -> Iterator[Violation]:
     """Find a mixture that ends long before most of its inputs."""
     for read in context.staged_reads[:1]:

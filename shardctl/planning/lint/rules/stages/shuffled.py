@@ -23,31 +23,10 @@ from shardctl.core.stages.stages import (
 from shardctl.core.stages.text import text_of_part
 from shardctl.planning.lint.chains import StageAt, of_type, repeats, reshuffles, shuffles
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Story, Violation, rule
+from shardctl.planning.lint.rule import Violation, rule
 
 
-@rule(
-    "SC071",
-    "shuffled-split",
-    "error",
-    "take or skip behind a shuffle that reshuffles",
-    story=Story(
-        happens="ds.shuffle(..) gives each iteration another order, and take and skip count places "
-        "of it. ds.take(n) for validation and ds.skip(n) for training then part the dataset anew "
-        "in every epoch: what was validated on is trained on in the next epoch, and the "
-        "validation metric becomes one of training data. A subset made by take(n) is another one "
-        "in each epoch.\n\n"
-        "Files that are shuffled by shuffle_files do the same. Behind a repeat the finding is not "
-        "made: there take(n) says how many steps to make.",
-        source="tensorflow/core/kernels/data/shuffle_dataset_op.cc: reshuffle_each_iteration is "
-        "true where it is not given. The leak is a hundred times on Stack Overflow and in "
-        "TensorFlow's issues.",
-        fix="Slice the spec, 'train[:90%]' and 'train[90%:]', which costs nothing; or put take "
-        "and skip before the shuffle; or shuffle with reshuffle_each_iteration=False and a seed, "
-        "and shuffle the training part again behind it.",
-        example="shardctl lint --stages 'shuffle(10000, seed=1) | skip(5000)' -d mnist",
-    ),
-)
+@rule("SC071", "shuffled-split", "error", "take or skip behind a shuffle that reshuffles")
 def shuffled_split(context: LintContext) -> Iterator[Violation]:
     """Find a part of a dataset that is another one in each iteration."""
     for read in context.staged_reads[:1]:
@@ -81,21 +60,7 @@ def _reshuffled_by(here: StageAt, context: LintContext) -> str | None:
     return None
 
 
-@rule(
-    "SC072",
-    "shuffled-batches",
-    "warning",
-    "a shuffle behind the batches",
-    story=Story(
-        happens="Behind ds.batch(b) an element is a batch, and ds.shuffle moves whole batches: the "
-        "examples of a batch are the same ones in every epoch, neighbours in the files as a rule. "
-        "The buffer also holds b times as many examples as its size says.\n\n"
-        "Where a shuffle before the batches mixes examples the finding is not made.",
-        source="tensorflow/core/kernels/data/shuffle_dataset_op.cc counts elements.",
-        fix="Shuffle, then batch.",
-        example="shardctl lint --stages 'batch(64) | shuffle(1000, seed=1)' -d imagenet2012",
-    ),
-)
+@rule("SC072", "shuffled-batches", "warning", "a shuffle behind the batches")
 def shuffled_batches(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle of batches whose examples nothing has shuffled."""
     for read in context.staged_reads[:1]:
@@ -126,27 +91,7 @@ def _open_batch(stages: tuple[Stage, ...]) -> Batch | None:
 # SC078 and SC079: stages whose count is open, that leave nothing, or that are never reached.
 
 
-@rule(
-    "SC078",
-    "open-count",
-    "notice",
-    "a stage whose elements only the data tells",
-    story=Story(
-        happens="How many elements pass ds.filter, or come out of ds.flat_map and generators, is "
-        "known when the data has been read. tf.data then gives the dataset no length: Keras "
-        "learns in its first epoch how long an epoch is, progress has no end, and the number of "
-        "steps says nothing about the place in the files, so that nothing resumes by counting.\n\n"
-        "Hosts that train together do not get equally many, and the one with more waits for the "
-        "others in its last steps (a warning with several hosts).",
-        source="tensorflow/core/kernels/data/filter_dataset_op.cc: its cardinality is unknown.",
-        fix=phrase(
-            "Name the examples that pass, filter(kept='FILE'), a list of ids or a mask: then all "
-            "is exact. Or prepare a dataset of these examples alone; with several hosts repeat "
-            "and take as many steps on each. Where it is known, {ignore=[SC078]}."
-        ),
-        example="shardctl lint --stages 'filter | shuffle(1000, seed=1) | batch(64)' -d mnist",
-    ),
-)
+@rule("SC078", "open-count", "notice", "a stage whose elements only the data tells")
 def open_count(context: LintContext) -> Iterator[Violation]:
     """Find a stage that leaves the number of elements to the data."""
     for read in context.staged_reads[:1]:
@@ -175,24 +120,7 @@ def _end(here: StageAt) -> float:
     return math.inf if endless else 0
 
 
-@rule(
-    "SC079",
-    "nothing-left",
-    "error",
-    "a stage that leaves nothing, or is never reached",
-    story=Story(
-        happens="A skip of more elements than there are, a batch that drops a remainder which is "
-        "all there is, take(0): the dataset is empty, and nothing fails. A loop over it makes no "
-        "step; Keras says that its input ran out of data.\n\n"
-        "It comes about where take and skip are put behind batch: there they count batches. "
-        "Likewise ds.repeat().concatenate(other) never comes to `other`.",
-        source="tensorflow/core/kernels/data/skip_dataset_op.cc, batch_dataset_op.cc and "
-        "concatenate_dataset_op.cc.",
-        fix="Count in the elements that come there: batches behind batch, examples before it; "
-        "concatenate before the repeat.",
-        example="shardctl lint --stages 'batch(64) | skip(5000)' -d mnist",
-    ),
-)
+@rule("SC079", "nothing-left", "error", "a stage that leaves nothing, or is never reached")
 def nothing_left(context: LintContext) -> Iterator[Violation]:
     """Find a stage behind which there is nothing though something came."""
     for read in context.staged_reads:

@@ -27,7 +27,7 @@ from shardctl.rendering.eval import way_cells
 from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.pictures.compared import parting_picture, scores_picture
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality.quality import order_picture
+from shardctl.rendering.pictures.shuffling import order_picture
 from shardctl.rendering.quality.metrics import LABELS
 from shardctl.rendering.report.elements import (
     Section,
@@ -100,7 +100,7 @@ def _verdict(letter: str, quality: Quality) -> str:
     score = quality.score
     return (
         f"<strong>{letter}: {plain(quality.verdict)}.</strong> "
-        f"{first_upper(plain(meaning(quality.verdict, quality.order.settings.loader)))}. "
+        f"{first_upper(plain(meaning(quality.verdict, quality.order)))}. "
         f"It scores {score.value:.4f} of 1; a uniform permutation of these examples "
         f"{score.expected:.4f}, give or take {score.spread:.4f}."
     )
