@@ -28,7 +28,8 @@ def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Itera
 def _written(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Document:
     document = {**resume_document(plan), **(extra or {})}
     for part in (document, *document.get("hosts", ())):
-        part["file_instructions"] = _records(part["file_instructions"])
+        if part["file_instructions"] is not None:
+            part["file_instructions"] = _records(part["file_instructions"])
     return document
 
 

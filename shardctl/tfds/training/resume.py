@@ -292,8 +292,8 @@ class _Resumed:
 
     def transformed(self, examples: Any, num_examples: int, transform: Transform | None) -> Any:
         """Return so many examples transformed."""
-        tf, plan = tensorflow(), self.here.plan
-        if plan.settings.repeat_files:
+        tf = tensorflow()
+        if self.here.cuts_stream:
             examples = examples.take(num_examples)  # a buffer reads beyond the end of the order
         if transform is not None:
             examples = examples.map(
@@ -313,7 +313,7 @@ class _Resumed:
             rest = examples_of_host(rest, self.here.settings)
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
-        if plan.unseeded is not None and settings.repeat_files:
+        if plan.unseeded is not None and self.here.cuts_stream:
             rest = rest.take(plan.remaining)
         examples = self._decoded(rest)
         if settings.buffer is None:
