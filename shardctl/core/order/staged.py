@@ -33,16 +33,8 @@ from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import (
-    Filter,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shuffle,
-    parts_of,
-    readers_of,
-)
+from shardctl.core.stages.pipelines import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 

@@ -13,7 +13,8 @@ from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard, parts_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Filter, Opaque, Pipeline, Shard
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError

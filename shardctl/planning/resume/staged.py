@@ -28,6 +28,8 @@ from shardctl.core.resume.resume_plan import (
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
@@ -38,11 +40,9 @@ from shardctl.core.stages.stages import (
     Repeat,
     Shard,
     Skip,
-    Stage,
     Take,
     Unbatch,
     WithOptions,
-    readers_of,
 )
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order

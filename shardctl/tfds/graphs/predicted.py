@@ -14,7 +14,8 @@ from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.order import Order
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.stages import Read, Zip, parts_of, sources_of
+from shardctl.core.stages.pipelines import parts_of, sources_of
+from shardctl.core.stages.stages import Read, Zip
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 

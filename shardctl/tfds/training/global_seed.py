@@ -14,12 +14,8 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.shuffle.seeds import KernelSeeds
-from shardctl.core.stages.stages import (
-    Read,
-    SampleFromDatasets,
-    Shuffle,
-    parts_of,
-)
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.tfds.imports import tensorflow

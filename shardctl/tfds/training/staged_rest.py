@@ -10,7 +10,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order

@@ -11,6 +11,7 @@ from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.passes import Loop, user_shuffle_passes
 from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -19,7 +20,6 @@ from shardctl.core.stages.stages import (
     Repeat,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
 )

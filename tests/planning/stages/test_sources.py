@@ -6,6 +6,7 @@ import pytest
 
 import shardctl
 from shardctl.core.order.staged import StagedOrder
+from shardctl.core.stages.stages import Read
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import order_of, plan_order
 from shardctl.planning.sources import single_reader
@@ -90,4 +91,4 @@ def test_one_reader_is_told_from_several() -> None:
 
     assert single_reader(as_settings({"stages": "map | batch(2)"})) is not None
     assert single_reader(as_settings({"stages": "zip(train, test)"})) is None
-    assert single_reader(ReadSettings()) is None
+    assert single_reader(ReadSettings()) == Read()
