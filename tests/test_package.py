@@ -195,9 +195,10 @@ for name, loader in LOADERS.items():
     shardctl.lint("mnist", ["train"], settings)
     shardctl.snapshot("mnist", "train[:100]", settings)
     check(name)
-from shardctl.loaders import compare, live, process, real_data, verify
+from shardctl.loaders import compare, library, process, real_data, verify
+from shardctl.core.loaders.library import library_of
 for name in LOADERS:
-    live.live_loader(name)
+    library_of(LOADERS[name])
 check("bridge")
 """
     subprocess.run(

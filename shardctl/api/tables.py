@@ -213,8 +213,8 @@ def pictures_html(answer: Any) -> str:
 def _image(answer: Any) -> str:
     from shardctl.core.text import printable
     from shardctl.rendering.pictures.drawers import pictures_of
-    from shardctl.rendering.pictures.formats.svg import svg_file
     from shardctl.rendering.pictures.picture import MOST_WORDS
+    from shardctl.rendering.pictures.svg import svg_file
 
     pictures = pictures_of(answer)
     if not pictures:

@@ -239,9 +239,7 @@ def picture_formats() -> dict[str, Renderer]:
         return _function(write)(_function("rendering.pictures.drawers:pictures_of")(*answer))
 
     return {
-        "svg": lambda answer, *_: _inert_lines(
-            written("rendering.pictures.formats.svg:svg_file", answer)
-        ),
+        "svg": lambda answer, *_: _inert_lines(written("rendering.pictures.svg:svg_file", answer)),
     }
 
 

@@ -53,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _end_with(code)
     finally:
         if arguments is not None:  # called from Python, which goes on
-            from shardctl.cli.color import choose
+            from shardctl.cli.output import choose
 
             choose([])
             _INTERRUPTS.end()
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _code_of(arguments: list[str], *, ends: bool) -> int:
     try:
         _open_closed_streams()
-        from shardctl.cli.color import behind_command, choose
+        from shardctl.cli.output import behind_command, choose
 
         choose(arguments)
         arguments = behind_command(arguments)

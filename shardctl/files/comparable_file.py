@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
-from shardctl.core.arrays import constant
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, ResumePlan
@@ -21,8 +19,7 @@ from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import PLAN_KIND, plan_fields
-from shardctl.files.plan.reader import LONG_LISTS, plan_from_document
-from shardctl.files.record_columns import RecordColumns
+from shardctl.files.plan.reader import plan_from_document
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_yaml
 
@@ -86,7 +83,7 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
         )
     try:
         parse = parse_json if is_json(data) else parse_yaml
-        document = parse(data, source=shown, packed=LONG_LISTS)
+        document = parse(data, source=shown)
     except DatasetError as error:
         if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
             raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
@@ -154,10 +151,6 @@ def _plan(item: object) -> ListedPlan:
 
 def _reads(value: object) -> Reads:
     """Return the file instructions of a plan; what else its records say is not compared."""
-    if isinstance(value, RecordColumns):
-        found = _of_columns(value)
-        if found is not None:
-            return found
     items = fields.items(value, "file_instructions")
     split_names: dict[str, int] = {}
     filenames: list[str] = []
@@ -175,26 +168,6 @@ def _reads(value: object) -> Reads:
         part=np.zeros(len(items), np.int64),
         split=split_index,
         shard=np.arange(len(items)),
-        skip=skips,
-        take=takes,
-    )
-
-
-def _of_columns(records: RecordColumns) -> Reads | None:
-    filenames, splits = records.texts("filename"), records.texts("split")
-    skip, take = records.counts("skip"), records.counts("take")
-    if filenames is None or splits is None or skip is None or take is None:
-        return None
-    split_names, split = splits.coded()
-    names = filenames.names()
-    if not all(0 < len(name) <= fields.MAX_NAME_LENGTH for name in chain(split_names, names)):
-        return None
-    skips, takes = skip.packed().int64s(), take.packed().int64s()
-    return Reads(
-        files=NamedFiles(split_names=split_names, names=names, lengths=skips + takes),
-        part=constant(0, len(records)),
-        split=split,
-        shard=np.arange(len(records)),
         skip=skips,
         take=takes,
     )

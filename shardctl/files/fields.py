@@ -12,7 +12,6 @@ from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import choices, did_you_mean, nearest_first, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
 from shardctl.errors import DatasetError
-from shardctl.files.record_columns import CountsText, RecordColumns
 
 MAX_NAME_LENGTH = 255  # what a file system takes as one file name
 
@@ -51,7 +50,7 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, Mapping):
         return "a mapping"
-    if isinstance(value, list | tuple | CountsText | RecordColumns):
+    if isinstance(value, list | tuple):
         return "a list"
     if isinstance(value, int) and abs(value) > 10**40:
         return "a number of more than 40 digits"
@@ -105,18 +104,10 @@ def text(value: object, what: str) -> str:
 
 
 def items(value: object, what: str) -> list[Any]:
-    """Return a list, or raise; one that was taken out of its text is written out."""
-    value = written_out(value)
+    """Return a list, or raise."""
     if not isinstance(value, list):
         raise DatasetError(f"{what} must be a list, not {shown(value)}")
     return value
-
-
-def written_out(value: object) -> object:
-    """Return a list that was taken out of its text as a list, any other value as it is."""
-    if isinstance(value, CountsText):
-        return value.ints()
-    return value.records() if isinstance(value, RecordColumns) else value
 
 
 def split_name(value: object) -> str:
@@ -169,14 +160,12 @@ def count(value: object, what: str) -> int:
     return value
 
 
-def counts(value: list[Any] | CountsText, what: str) -> PackedInts:
+def counts(value: list[Any], what: str) -> PackedInts:
     """Return a list of counts packed, or raise; `what` says what each is, its index at `{}`.
 
     >>> counts([3, 4], "length of shard {}")
     (3, 4)
     """
-    if isinstance(value, CountsText):
-        return value.packed()
     plain = set(map(type, value)) <= {int}
     if plain and (not value or (min(value) >= 0 and max(value) <= INT64_MAX)):
         return PackedInts(value)

@@ -1,4 +1,4 @@
-"""Grain's own loaders, run over a source of indices."""
+"""Grain: its loaders as code, run over a source of indices, and where they go on."""
 
 from __future__ import annotations
 
@@ -9,29 +9,43 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.errors import UsageError
-from shardctl.loaders.live import LiveLoader, Source, library
+from shardctl.core.loaders.library import Source, Stop
+from shardctl.loaders.library import Library, element_of, library, refused
+from shardctl.rendering.python.source import call, keywords, literal
 
 # How many examples are handed on at once where no batches are asked for.
 _PIECE = 1024
 
 
-class LiveGrain(LiveLoader):
+class Grain(Library):
     """`grain.DataLoader` over an IndexSampler, or a MapDataset, as the settings ask for."""
+
+    is_one_iterator = True
+    helpers = '''\
+
+
+def stacked(indices):
+    """Return a batch as Grain makes one."""
+    examples = [source[index] for index in indices]
+    return tree.map_structure(lambda *values: np.stack(values), *examples)
+'''
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         """Yield what one process hands out, batch by batch."""
-        grain = library("grain", "grain")
         # Its worker processes read flags, which nobody parsed where no absl app was run.
-        flags = library("absl.flags", "grain").FLAGS
+        flags = library("absl.flags", self.loader).FLAGS
         if not flags.is_parsed():
             flags.mark_as_parsed()
-        maps = asked.host_by == "examples" or asked.buffer is not None
+        names: dict[str, Any] = {
+            "source": source,
+            "rank": asked.host,
+            "world_size": asked.num_hosts,
+        }
         try:
-            made = (_map_dataset if maps else _data_loader)(grain, asked, source)
-            iterator = iter(made)
+            self.run(["import grain", *self.made(asked)], names)
+            iterator = iter(names["loader"])
         except (TypeError, ValueError) as error:
-            raise UsageError(f"Grain refuses these settings: {error}") from error
+            raise refused("Grain", error) from error
         try:
             yield from _pieces(iterator, single=asked.batch is None)
         except Exception as error:
@@ -39,44 +53,93 @@ class LiveGrain(LiveLoader):
             refuses = isinstance(error, TypeError | ValueError | ZeroDivisionError)
             if not refuses and type(error).__name__ != "RemoteWorkerError":
                 raise
-            raise UsageError(f"Grain refuses these settings: {error}") from error
+            raise refused("Grain", error) from error
         finally:
             _close(iterator)
 
+    def imports(self, asked: Asked) -> Iterator[str]:
+        """Yield the imports of a loader, and of its flags where there are workers."""
+        yield "import grain"
+        yield "from absl import flags" if asked.workers else ""
 
-def _data_loader(grain: Any, asked: Asked, source: Source) -> Any:
-    sampler = grain.samplers.IndexSampler(
-        len(source),
-        grain.sharding.ShardOptions(asked.host, asked.num_hosts, asked.drop_shard_remainder)
-        if asked.shares
-        else grain.sharding.NoSharding(),
-        shuffle=asked.seed is not None,
-        num_epochs=asked.epochs,
-        seed=asked.seed,
-    )
-    batches = [grain.transforms.Batch(asked.batch, asked.drop_remainder)] if asked.batch else []
-    return grain.DataLoader(
-        data_source=source, sampler=sampler, operations=batches, worker_count=asked.workers
-    )
+    def made(self, asked: Asked) -> Iterator[str]:
+        """Yield the lines that make a MapDataset where one is asked for, else a DataLoader."""
+        maps = asked.host_by == "examples" or asked.buffer is not None
+        yield from (_map_dataset if maps else _data_loader)(asked)
 
+    def loop(self, asked: Asked) -> Iterator[str]:
+        """Yield the one loop over all epochs."""
+        indent = ""
+        if asked.workers:
+            yield "# Worker processes import this script anew, and read Grain's flags."
+            yield 'if __name__ == "__main__":'
+            yield "    flags.FLAGS.mark_as_parsed()"
+            indent = "    "
+        yield f"{indent}for {element_of(asked)} in loader:"
+        yield f"{indent}    ..."
 
-def _map_dataset(grain: Any, asked: Asked, source: Source) -> Any:
-    dataset = grain.MapDataset.source(source)
-    if asked.seed is not None:
-        dataset = dataset.shuffle(seed=asked.seed)
-    if asked.buffer is not None:
-        dataset = grain.experimental.WindowShuffleMapDataset(
-            dataset, window_size=asked.buffer, seed=asked.buffer_seed
+    def imports_of_rest(self, asked: Asked) -> Iterator[str]:
+        """Yield the imports of a MapDataset, and of what stacks batches."""
+        yield "import grain"
+        yield from () if asked.batch is None else ("import numpy as np", "import tree")
+
+    def made_of_rest(self, asked: Asked) -> Iterator[str]:
+        """Yield a MapDataset of what is left."""
+        reads = "lambda index: source[index]" if asked.batch is None else "stacked"
+        yield "loader = grain.MapDataset.source(rest)"
+        yield f"loader = loader.map({reads})"
+        yield "loader = loader.to_iter_dataset()"
+
+    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
+        """Yield what its own state is worth."""
+        yield (
+            "Grain's own get_state and set_state go on exactly too, with as many workers as before"
         )
-    dataset = dataset.repeat(asked.epochs)
+
+
+def _seed(asked: Asked) -> dict[str, str]:
+    return {} if asked.seed is None else {"seed": literal(asked.seed)}
+
+
+def _batch(asked: Asked) -> str:
+    return ", ".join([literal(asked.batch), *(["drop_remainder=True"] * asked.drop_remainder)])
+
+
+def _data_loader(asked: Asked) -> Iterator[str]:
+    options = "grain.sharding.NoSharding()"
     if asked.shares:
-        dataset = dataset[asked.host :: asked.num_hosts]
-    dataset = dataset.to_iter_dataset()
+        drop = f"drop_remainder={literal(asked.drop_shard_remainder)}"
+        options = f"grain.sharding.ShardOptions(rank, world_size, {drop})"
+    sampler = {
+        "shuffle": literal(asked.seed is not None),
+        "num_epochs": literal(asked.epochs),
+        **_seed(asked),
+    }
+    head = "sampler = grain.samplers.IndexSampler"
+    yield from call(head, ["len(source)", options, *keywords(sampler)])
+    made = {"data_source": "source", "sampler": "sampler"}
     if asked.batch is not None:
-        dataset = dataset.batch(asked.batch, drop_remainder=asked.drop_remainder)
+        made["operations"] = f"[grain.transforms.Batch({_batch(asked)})]"
     if asked.workers:
-        dataset = dataset.mp_prefetch(grain.MultiprocessingOptions(num_workers=asked.workers))
-    return dataset
+        made["worker_count"] = literal(asked.workers)
+    yield from call("loader = grain.DataLoader", keywords(made))
+
+
+def _map_dataset(asked: Asked) -> Iterator[str]:
+    yield "loader = grain.MapDataset.source(source)"
+    if asked.seed is not None:
+        yield f"loader = loader.shuffle({', '.join(keywords(_seed(asked)))})"
+    if asked.buffer is not None:
+        window = {"window_size": literal(asked.buffer), "seed": literal(asked.buffer_seed)}
+        name = "loader = grain.experimental.WindowShuffleMapDataset"
+        yield from call(name, ["loader", *keywords(window)])
+    yield f"loader = loader.repeat({asked.epochs})"
+    yield from ["loader = loader[rank::world_size]"] * asked.shares
+    yield "loader = loader.to_iter_dataset()"
+    yield from [f"loader = loader.batch({_batch(asked)})"] * (asked.batch is not None)
+    if asked.workers:
+        options = f"grain.MultiprocessingOptions(num_workers={asked.workers})"
+        yield f"loader = loader.mp_prefetch({options})"
 
 
 def _pieces(iterator: Any, *, single: bool) -> Iterator[Int64s]:

@@ -21,9 +21,10 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.library import Source, library_of
+from shardctl.core.loaders.loader import Loader
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.loaders.compare import GaveUpError, Pieces, in_pieces
-from shardctl.loaders.live import Source, made_loader
 from shardctl.loaders.row_files import RowFiles
 from shardctl.readers.index.counting.local_runner import module_path, signals_blocked
 from shardctl.readers.index.counting.worker import BEGIN, await_begin, receive, send
@@ -40,12 +41,12 @@ main()
 class LoaderProcess:
     """Runs a loader, one order after the other; the context ends it.
 
-    `where` is its module and class, as in `live.WHERE`. The process is started when it is first
-    needed, and anew where an order is left before its end.
+    `loader` is its entry in the table. The process is started when it is first needed, and anew
+    where an order is left before its end.
     """
 
-    def __init__(self, where: str) -> None:
-        self._where = where
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
@@ -69,7 +70,7 @@ class LoaderProcess:
         assert process.stdout is not None
         whole = False
         try:
-            send(process.stdin, (self._where, asked, examples))
+            send(process.stdin, (self._loader, asked, examples))
             while True:
                 message = receive(process.stdout)
                 if message is None:
@@ -157,8 +158,8 @@ def main() -> None:
         _end_all()
 
 
-def _answer(target: IO[bytes], where: str, asked: Asked, examples: Source | RowFiles) -> None:
-    live = made_loader(where)
+def _answer(target: IO[bytes], loader: Loader, asked: Asked, examples: Source | RowFiles) -> None:
+    live = library_of(loader)
 
     def batches() -> Iterator[Int64s]:
         if isinstance(examples, RowFiles):

@@ -13,13 +13,14 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.loaders.library import Source as Examples
+from shardctl.core.loaders.library import library_of
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.progress import Watch
 from shardctl.core.text import counted, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.files.stores.stores import is_remote
-from shardctl.loaders.live import IndexRange, LiveLoader
-from shardctl.loaders.live import Source as Examples
+from shardctl.loaders.library import IndexRange
 from shardctl.loaders.record_source import FORMATS, RecordSource
 from shardctl.loaders.row_files import RowFiles
 from shardctl.planning.verify import BUDGETS, Source, Take
@@ -54,9 +55,7 @@ class RealData:
         return np.asarray(indices) if self.rows is None else self.rows.canonical(indices)
 
 
-def real_data(
-    resolved: Resolved, order: LoaderOrder, live: LiveLoader, take: Take, watch: Watch | None
-) -> RealData:
+def real_data(resolved: Resolved, order: LoaderOrder, take: Take, watch: Watch | None) -> RealData:
     """Return what a loader is to read: files that it opens, TFDS's data source, else indices.
 
     The files that the order reads are counted and checked before a library opens them.
@@ -68,19 +67,18 @@ def real_data(
     indices = RealData(
         examples=IndexRange(order.asked.num_examples), checks=checks, notes=checks.notes
     )
-    reason = _why_not_files(order, live, checks, take)
+    reason = _why_not_files(order, checks, take)
     if reason is not None:
         return replace(indices, notes=(*checks.notes, f"{reason}; {_INSTEAD}"))
-    if order.dataset.file_format in live.formats:
+    if order.dataset.file_format in library_of(order.loader).formats:
         return _with_rows(indices, order)
     return _with_records(indices, resolved, order)
 
 
-def _why_not_files(
-    order: LoaderOrder, live: LiveLoader, checks: FileChecks, take: Take
-) -> str | None:
+def _why_not_files(order: LoaderOrder, checks: FileChecks, take: Take) -> str | None:
     """Return why a loader does not read the files of an order, None where it does."""
     dataset, file_format = order.dataset, order.dataset.file_format
+    opens = library_of(order.loader).formats
     here = first_file_here(order.reads)
     if here is None:
         return f"the files of {dataset.title} are not on this machine"
@@ -88,11 +86,11 @@ def _why_not_files(
         return f"verify reads files on a disk with {order.loader.title}"
     if checks.findings:
         return "the files are not opened, since not all of them are sound"
-    if file_format in live.formats:
+    if file_format in opens:
         return _why_not_rows(order, take)
-    if live.formats or file_format not in FORMATS:
-        formats = " and ".join(sorted(live.formats or FORMATS))
-        how = "opens" if live.formats else "is given, through tfds.data_source,"
+    if opens or file_format not in FORMATS:
+        formats = " and ".join(sorted(opens or FORMATS))
+        how = "opens" if opens else "is given, through tfds.data_source,"
         return f"{order.loader.title} {how} {formats} files, and these are {file_format}"
     if _folder(dataset) is None:
         return "tfds.data_source reads one folder with metadata of TFDS, and these files have none"

@@ -12,7 +12,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.loaders.live import LiveLoader
+from shardctl.core.loaders.library import LoaderLibrary
 
 _AT_ONCE = 1000  # rows
 
@@ -40,7 +40,7 @@ class RowFiles:
         """Number of rows with the contents of an earlier one."""
         return int((self.firsts != np.arange(len(self.firsts))).sum())
 
-    def batches(self, asked: Asked, live: LiveLoader) -> Generator[Int64s]:
+    def batches(self, asked: Asked, live: LoaderLibrary) -> Generator[Int64s]:
         """Yield what a loader hands out as indices, below 0 for rows that are in no file."""
         rows = live.rows(asked, self.files, self.file_format)
         try:

@@ -1,57 +1,98 @@
-"""PyTorch's own loaders, run over a source of indices."""
+"""PyTorch's loaders, torchdata's and Accelerate's: as code, run over indices, and to go on."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.errors import UsageError
-from shardctl.loaders.live import LiveLoader, Source, library
+from shardctl.core.loaders.library import Source, Stop
+from shardctl.loaders.library import DATA_LOADER, OfDataLoader, library, refused
+from shardctl.rendering.python.source import call, keywords, literal
 
 
-class _Live(LiveLoader):
-    """A loader of PyTorch's kind: made once, then iterated epoch by epoch."""
+class Torch(OfDataLoader):
+    """`torch.utils.data.DataLoader` with the sampler that the settings ask for.
+
+    kind, sampler: the classes that it is made of, as the code imports them.
+    """
+
+    kind, sampler = "DataLoader", "DistributedSampler"
+    at, sampler_at = "torch.utils.data", "torch.utils.data.distributed"
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         """Yield what one rank hands out, batch by batch."""
-        torch = library("torch", "torch")
-        examples = _Examples(source)
+        torch = library("torch", self.loader)
+        names: dict[str, Any] = {
+            "source": _Examples(source),
+            "rank": asked.host,
+            "world_size": asked.num_hosts,
+        }
         with torch.random.fork_rng(devices=[]):
             try:
-                if asked.global_seed is not None:
-                    torch.manual_seed(asked.global_seed)
                 self._check_seeds(asked, torch)
-                loader = self.loader(asked, examples)
+                self.run(self.imports(asked), names)
+                names[self.kind] = partial(names[self.kind], collate_fn=_indices)
+                self.run(self.made(asked), names)
             except (ValueError, RuntimeError) as error:  # the latter of older versions
-                raise UsageError(f"PyTorch refuses these settings: {error}") from error
-            if not self.starts_at(asked, loader):
+                raise refused("PyTorch", error) from error
+            if not self.told(asked):
+                examples = names["source"]
                 # Workers that stay keep the examples as they are when they start.
                 examples.are_read = bool(asked.persistent_workers)
                 for _ in range(asked.first_epoch):
-                    for _ in loader:
+                    for _ in names["loader"]:
                         pass
                 examples.are_read = True
-            for epoch in range(asked.first_epoch, asked.first_epoch + asked.epochs):
-                self.begin_epoch(asked, loader, epoch)
-                yield from loader
+            yield from self.epochs(asked, names)
 
-    @abstractmethod
-    def loader(self, asked: Asked, source: Any) -> Any:
-        """Return the loader, to be iterated once an epoch."""
+    def told(self, asked: Asked) -> str:
+        """Return the sampler that deals to ranks."""
+        return "sampler" if asked.shares else ""
 
-    def starts_at(self, asked: Asked, loader: Any) -> bool:
-        """Whether an epoch can be read without those before it."""
-        return asked.shares
+    def draws_on(self, asked: Asked) -> bool:
+        """Whether the loader's own sampler shuffles, which draws at each iteration."""
+        return not asked.shares
 
-    def begin_epoch(self, asked: Asked, loader: Any, epoch: int) -> None:
-        """Tell the loader which epoch comes next."""
+    def imports(self, asked: Asked) -> Iterator[str]:
+        """Yield the imports of the loader, and of its sampler or generator."""
+        yield "import torch" if not asked.shares and asked.shuffles else ""
+        yield f"from {self.at} import {self.kind}"
+        yield f"from {self.sampler_at} import {self.sampler}" if asked.shares else ""
+
+    def made(self, asked: Asked) -> Iterator[str]:
+        """Yield the lines that make the loader, behind those of its sampler or generator."""
+        options = {"batch_size": literal(asked.batch)}
         if asked.shares:
-            loader.sampler.set_epoch(epoch)
+            dealt = {
+                "num_replicas": "world_size",
+                "rank": "rank",
+                "shuffle": literal(asked.shuffles),
+                "seed": literal(asked.seed or 0),
+                "drop_last": literal(asked.drop_shard_remainder),
+            }
+            yield from call(f"sampler = {self.sampler}", ["source", *keywords(dealt)])
+            options["sampler"] = "sampler"
+        elif asked.shuffles:
+            options["shuffle"] = "True"
+            if asked.global_seed is None:
+                yield f"generator = torch.Generator().manual_seed({asked.seed})"
+                options["generator"] = "generator"
+            else:
+                yield from _manual_seed(asked)
+        options |= self.options(asked)
+        yield from call(f"loader = {self.kind}", ["source", *keywords(options)])
+
+    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
+        """Yield that it keeps no position."""
+        yield (
+            "a DataLoader keeps no position: -f python reads the batches that are left by index, "
+            "and none of those before"
+        )
 
     def _check_seeds(self, asked: Asked, torch: Any) -> None:
         """Let torch see the seeds that it is given when an epoch begins."""
@@ -61,60 +102,70 @@ class _Live(LiveLoader):
                 torch.Generator().manual_seed(asked.seed + epoch)
 
 
-class LiveTorch(_Live):
-    """`torch.utils.data.DataLoader` with the sampler that the settings ask for."""
-
-    def loader(self, asked: Asked, source: Any) -> Any:
-        """Return a DataLoader."""
-        data = library("torch.utils.data", "torch")
-        if asked.shares:
-            return _made(data.DataLoader, asked, source, sampler=_dealt(data, asked, source))
-        own = _own_generator(asked)
-        return _made(data.DataLoader, asked, source, shuffle=_shuffles(asked), generator=own)
-
-
-class LiveStateful(_Live):
+class Stateful(Torch):
     """`torchdata.stateful_dataloader.StatefulDataLoader`."""
 
-    def loader(self, asked: Asked, source: Any) -> Any:
-        """Return a StatefulDataLoader."""
-        data = library("torchdata.stateful_dataloader", "stateful")
-        if asked.shares:
-            samplers = library("torchdata.stateful_dataloader.sampler", "stateful")
-            sampler = _dealt(samplers, asked, source, name="StatefulDistributedSampler")
-            return _made(data.StatefulDataLoader, asked, source, sampler=sampler)
-        return _made(
-            data.StatefulDataLoader,
-            asked,
-            source,
-            shuffle=_shuffles(asked),
-            generator=_own_generator(asked),
+    kind, sampler = "StatefulDataLoader", "StatefulDistributedSampler"
+    at, sampler_at = "torchdata.stateful_dataloader", "torchdata.stateful_dataloader.sampler"
+
+    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
+        """Yield what its own state is worth."""
+        yield (
+            "load_state_dict goes on too, from a state that was saved then and with as many "
+            "workers; this plan needs no state"
         )
+        if not asked.shares and asked.seed is not None:
+            yield (
+                "the loader draws other numbers from its own generator after load_state_dict, so "
+                "the epochs that follow are others then; those of this plan are as if never stopped"
+            )
 
 
-class LiveAccelerate(_Live):
+class Accelerate(Torch):
     """A DataLoader as `Accelerator.prepare` makes it for one of its processes."""
 
-    def loader(self, asked: Asked, source: Any) -> Any:
-        """Return a DataLoaderShard."""
-        data = library("torch.utils.data", "torch")
-        prepared = library("accelerate.data_loader", "accelerate")
-        return prepared.prepare_data_loader(
-            _made(data.DataLoader, asked, source, shuffle=_shuffles(asked)),
-            num_processes=asked.num_hosts,
-            process_index=asked.host,
-            put_on_device=False,
-            use_seedable_sampler=asked.global_seed is None,
-            data_seed=asked.seed,
+    skips = "skip_first_batches"
+
+    def told(self, asked: Asked) -> str:
+        """Return the loader, where its sampler has a seed of its own."""
+        return "" if self.draws_on(asked) else "loader"
+
+    def draws_on(self, asked: Asked) -> bool:
+        """Whether torch.manual_seed is what the order comes from."""
+        return asked.global_seed is not None
+
+    def imports(self, asked: Asked) -> Iterator[str]:
+        """Yield the imports of a DataLoader and of what prepares it."""
+        yield "import torch" if self.draws_on(asked) else ""
+        yield DATA_LOADER
+        yield "from accelerate.data_loader import prepare_data_loader"
+
+    def made(self, asked: Asked) -> Iterator[str]:
+        """Yield the lines that make a DataLoader and prepare it."""
+        draws = self.draws_on(asked)
+        if draws:
+            yield from _manual_seed(asked)
+        options = {"batch_size": literal(asked.batch), "shuffle": literal(asked.shuffles)}
+        options |= self.options(asked)
+        yield from call("loader = DataLoader", ["source", *keywords(options)])
+        prepared = {
+            "num_processes": "world_size" if asked.shares else "1",
+            "process_index": "rank" if asked.shares else "0",
+            "use_seedable_sampler": literal(not draws),
+        }
+        if draws:
+            yield "# As Accelerator.prepare does by itself."
+        else:
+            prepared["data_seed"] = literal(asked.seed)
+            yield "# As Accelerator.prepare does for the Trainer, whose data_seed this is."
+        yield from call("loader = prepare_data_loader", ["loader", *keywords(prepared)])
+
+    def advice(self, asked: Asked, stop: Stop) -> Iterator[str]:
+        """Yield what its own call is worth."""
+        yield (
+            "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
+            "follow are read whole"
         )
-
-    def starts_at(self, asked: Asked, loader: Any) -> bool:
-        """Any epoch can be read first of the seedable sampler."""
-        return asked.global_seed is None
-
-    def begin_epoch(self, asked: Asked, loader: Any, epoch: int) -> None:
-        """Tell the loader which epoch comes next."""
-        loader.set_epoch(epoch)
 
 
 class _Examples:
@@ -130,38 +181,9 @@ class _Examples:
         return self._source[index] if self.are_read else np.int64(index)
 
 
-def _shuffles(asked: Asked) -> bool:
-    return asked.seed is not None if asked.shuffle is None else asked.shuffle
-
-
-def _own_generator(asked: Asked) -> Any:
-    """Return the generator that a lone process gives its loader, None where it gives none."""
-    if asked.seed is None or not _shuffles(asked):
-        return None
-    return library("torch", "torch").Generator().manual_seed(asked.seed)
-
-
-def _dealt(samplers: Any, asked: Asked, source: Any, name: str = "DistributedSampler") -> Any:
-    return getattr(samplers, name)(
-        source,
-        num_replicas=asked.num_hosts,
-        rank=asked.host,
-        shuffle=_shuffles(asked),
-        seed=asked.seed or 0,
-        drop_last=asked.drop_shard_remainder,
-    )
-
-
-def _made(kind: Any, asked: Asked, source: Any, **more: Any) -> Any:
-    return kind(
-        source,
-        batch_size=asked.batch,
-        num_workers=asked.workers,
-        persistent_workers=bool(asked.persistent_workers),
-        drop_last=asked.drop_remainder,
-        collate_fn=_indices,
-        **more,
-    )
+def _manual_seed(asked: Asked) -> Iterator[str]:
+    yield "# Nothing that draws from PyTorch's generator may come between."
+    yield f"torch.manual_seed({asked.global_seed})"
 
 
 def _indices(examples: Any) -> Int64s:

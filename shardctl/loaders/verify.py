@@ -15,7 +15,7 @@ from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_datase
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
-from shardctl.core.loaders.loader import LOADERS, Loader, VerifiedVersion, same_version
+from shardctl.core.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
@@ -24,7 +24,7 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.text import counted
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
 from shardctl.loaders.compare import first_difference
-from shardctl.loaders.live import WHERE, IndexRange, extra_of, live_loader
+from shardctl.loaders.library import IndexRange
 from shardctl.loaders.process import LoaderProcess
 from shardctl.loaders.real_data import RealData, real_data
 from shardctl.planning.file_formats import refuse_open_splits
@@ -76,14 +76,14 @@ def verify_loader(
         MissingDependencyError: the library is not installed.
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
-    loader = LOADERS[settings.loader]
+    loader = settings.reader
     version = version_here(loader, settings)
     resolved = resolved_spec(dataset, spec)
     refuse_open_splits(resolved)
     planned = order_of_loader(resolved, settings, version)
     check_not_nothing(resolved, planned.order.num_examples, settings.host)
     check_take("all" if take == -1 else take)
-    with LoaderProcess(WHERE[loader.name]) as process:
+    with LoaderProcess(loader) as process:
         check = _Check(planned=planned, loader=loader, process=process, watch=watch)
         check.run("all" if take == -1 else take)
         if not version.is_proven:
@@ -102,7 +102,7 @@ def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
     if installed is None:
         raise MissingDependencyError(
             f"{loader.library} is not installed, and verify --loader {loader.name} runs it; "
-            f"install it with: pip install 'shardctl[{extra_of(loader.name)}]'"
+            f"install it with: pip install 'shardctl[{loader.extra}]'"
         )
     if named is not None and not same_version(named, installed):
         raise UsageError(
@@ -142,8 +142,7 @@ class _Check:
     def run(self, take: Take) -> None:
         """Compare the order that is asked for, from its first example."""
         order = self.order
-        live = live_loader(self.loader.name)
-        self._data: RealData = real_data(self.planned.resolved, order, live, take, self.watch)
+        self._data: RealData = real_data(self.planned.resolved, order, take, self.watch)
         self._notes += self._data.notes
         if self._data.differs:
             self._unequal.append(self._data.differs)

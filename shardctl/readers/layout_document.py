@@ -8,19 +8,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
-from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import read_head
-from shardctl.files.record_columns import RecordColumns
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 
 KIND = "layout"
-LONG_LISTS = ("shard_lengths", "shard_bytes", "shards")  # which take no Python value each
 _PIECE = 1 << 16  # names compared at once
 ORIGIN = "layout file"
 
@@ -130,13 +127,15 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
 def _split(record: Mapping[str, object], folder: str | None) -> Split:
     name = fields.split_name(record.get("name"))
     with fields.said_about(f"split {quoted(name)}"):
-        shards = _shards(record.get("shards"))
-        lengths = _lengths(shards)
+        shards = [
+            fields.mapping(item, "a shard") for item in fields.items(record.get("shards"), "shards")
+        ]
+        lengths = fields.counts([one.get("num_examples") for one in shards], "num_examples")
         for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
             if record.get(key, actual) != actual:
                 stated = fields.shown(record[key])
                 raise DatasetError(f"{key} {stated} is not that of its shards, {actual}")
-        filenames = _filenames(shards)
+        filenames = [fields.text(shard.get("filename"), "filename") for shard in shards]
         said: object = [{"names": [os.path.basename(name) for name in filenames]}]
         files = record.get("files", said)
         split = Split(
@@ -149,29 +148,6 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
             raise DatasetError("files must be a template of file names or a list, not empty")
         _check_names(filenames, split)
         return split
-
-
-def _shards(value: object) -> RecordColumns | list[Mapping[str, object]]:
-    if (
-        isinstance(value, RecordColumns)
-        and value.counts("num_examples")
-        and value.texts("filename")
-    ):
-        return value
-    return [fields.mapping(item, "a shard") for item in fields.items(value, "shards")]
-
-
-def _lengths(shards: RecordColumns | list[Mapping[str, object]]) -> PackedInts:
-    if isinstance(shards, list):
-        return PackedInts(fields.count(one.get("num_examples"), "num_examples") for one in shards)
-    counts = shards.counts("num_examples")
-    return PackedInts(()) if counts is None else counts.packed()
-
-
-def _filenames(shards: RecordColumns | list[Mapping[str, object]]) -> Sequence[str]:
-    if isinstance(shards, list):
-        return tuple(fields.text(shard.get("filename"), "filename") for shard in shards)
-    return shards.names("filename")
 
 
 def _check_names(filenames: Sequence[str], split: Split) -> None:

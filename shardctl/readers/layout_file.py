@@ -22,12 +22,10 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.record_columns import CountsText
 from shardctl.files.stores.remote_path import AnyPath, RemotePath
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import (
-    LONG_LISTS,
     ORIGIN,
     dataset_of_document,
     folder_of_layout,
@@ -66,7 +64,7 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
     """
-    document = (read_json if path.suffix == ".json" else read_yaml)(path, packed=LONG_LISTS)
+    document = (read_json if path.suffix == ".json" else read_yaml)(path)
 
     def data_dir(value: object) -> str | None:
         return folder_of_layout(value, path.parent)
@@ -234,9 +232,7 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
 
 
 def _shard_lengths(value: object) -> PackedInts:
-    if not isinstance(value, CountsText):
-        value = fields.written_out(value)
-    if not isinstance(value, list | CountsText):
+    if not isinstance(value, list):
         raise DatasetError(f"shard_lengths must be a list, not {fields.shown(value)}")
     if len(value) > MAX_NUM_SHARDS:
         raise DatasetError(f"{len(value)} shard_lengths; at most {MAX_NUM_SHARDS} are read")

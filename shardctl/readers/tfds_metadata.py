@@ -21,7 +21,6 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
 from shardctl.files.json_text import read_json
-from shardctl.files.record_columns import CountsText
 from shardctl.files.stores.anywhere import answers, files_in, is_file, subfolders
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, way_below
 
@@ -51,7 +50,7 @@ def dataset_in(folder: AnyPath) -> Dataset:
         DatasetError: the metadata is broken, or cannot be read.
     """
     source = printable(str(folder / DATASET_INFO_FILENAME))
-    document = read_json(folder / DATASET_INFO_FILENAME, packed=_LENGTHS, in_quotes=True)
+    document = read_json(folder / DATASET_INFO_FILENAME)
     if is_hugging_face_info(document):
         raise NotThereError(f"{source} is that of Hugging Face Datasets, not of TFDS")
     if not isinstance(folder, RemotePath):
@@ -260,9 +259,6 @@ def _shard_lengths(value: object) -> Sequence[int]:
     """
     if value is None:
         return ()
-    if isinstance(value, CountsText):
-        return value.packed()
-    value = fields.written_out(value)
     if not isinstance(value, list):
         raise DatasetError(f"shardLengths must be a list, not {fields.shown(value)}")
     if _all_plain(value):

@@ -13,9 +13,16 @@ from shardctl.planning.eval.advice import advice, cures
 from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
 from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.quantities import counts_between
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.tables import (
+    Cell,
+    Column,
+    Look,
+    Screen,
+    paragraph,
+    table,
+    table_pieces,
+)
 
 _ROWS = 8  # hosts shown on a terminal
 WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shardctl.rendering.text.looks import WIDEST, Look, styled
+from shardctl.rendering.text.tables import WIDEST, Look, styled
 
 _SIDE_BY_SIDE = 60  # columns from which names have what they mean beside them
 _MOST_FOR_NAMES = 24

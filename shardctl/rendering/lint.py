@@ -13,9 +13,8 @@ from shardctl.files.head import head, kind_head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.looks import annotation
 from shardctl.rendering.text.setting_origins import SettingOrigins
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Screen, annotation, paragraph, table
 
 CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
 RULES_CSV_HEADER = ("code", "name", "severity", "title")

@@ -11,9 +11,8 @@ from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.looks import Look
 from shardctl.rendering.text.step_rows import heading, settings_words
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Look, Screen, paragraph, table
 from shardctl.rendering.verify_files import file_columns, what_is_told
 
 CSV_HEADER = ("kind", "where", "expected", "found", "reason")

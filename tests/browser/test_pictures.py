@@ -10,13 +10,13 @@ import pytest
 
 import shardctl
 from shardctl.rendering.pictures.eval import eval_pictures
-from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.hosts import hosts_pictures
 from shardctl.rendering.pictures.layout import layout_pictures
+from shardctl.rendering.pictures.loaders import loaders_pictures
 from shardctl.rendering.pictures.picture import Label, Picture
-from shardctl.rendering.pictures.quality.loaders import loaders_pictures
-from shardctl.rendering.pictures.quality.quality import quality_pictures
+from shardctl.rendering.pictures.shuffling import quality_pictures
 from shardctl.rendering.pictures.simulate import simulate_pictures
+from shardctl.rendering.pictures.svg import svg_file
 from tests.browser.chromium import NARROW, WIDE, Scheme, opened, violations, widen
 from tests.browser.geometry import faults
 from tests.rendering.pictures.drawn import HOSTILE, picture

@@ -11,11 +11,11 @@ import pytest
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.eval import eval_pictures
-from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.hosts import hosts_pictures
 from shardctl.rendering.pictures.layout import layout_pictures
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality.quality import quality_pictures
+from shardctl.rendering.pictures.shuffling import quality_pictures
+from shardctl.rendering.pictures.svg import svg_file
 from tests.browser.chromium import opened
 from tests.browser.geometry import faults
 from tests.browser.pages import hang, hostile

@@ -11,7 +11,7 @@ from tempfile import TemporaryFile
 
 import pytest
 
-from shardctl.cli import color
+from shardctl.cli import output as color
 from shardctl.cli.main import COMMANDS
 from tests.cli.conftest import Shardctl
 from tests.forked_scripts import forking_commands

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.loaders.compare import first_difference, in_pieces
-from shardctl.loaders.live import IndexRange
+from shardctl.loaders.library import IndexRange
 from shardctl.planning.order import plan_order
 from shardctl.planning.verify import FirstDifference
 from tests.loaders import toy_loaders
@@ -25,7 +25,7 @@ def order_of(num_examples: int, **settings: Any) -> LoaderOrder:
 def difference(
     order: LoaderOrder, toy: type, take: int | None = None, **more: Any
 ) -> FirstDifference | None:
-    pieces = in_pieces(toy().batches(order.asked, IndexRange(order.asked.num_examples)))
+    pieces = in_pieces(toy(order.loader).batches(order.asked, IndexRange(order.asked.num_examples)))
     return first_difference(order, pieces, take or order.num_examples, **more)
 
 

@@ -10,9 +10,10 @@ import pytest
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.grain.orders import handed_out
+from shardctl.core.loaders.library import library_of
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
-from shardctl.loaders.grain import LiveGrain
-from shardctl.loaders.live import IndexRange
+from shardctl.loaders.library import IndexRange
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.core.loaders.grain.asked_cases import asked, random_settings
 
@@ -41,7 +42,7 @@ def predicted(wanted: Asked) -> list[list[int]] | None:
 
 def real(wanted: Asked) -> list[list[int]] | None:
     try:
-        pieces = list(LiveGrain().batches(wanted, IndexRange(wanted.num_examples)))
+        pieces = list(library_of(LOADERS["grain"]).batches(wanted, IndexRange(wanted.num_examples)))
     except UsageError:
         return None
     if wanted.batch is None:
@@ -68,7 +69,7 @@ def test_a_reader_that_stops_early_leaves_no_worker_processes() -> None:
     import multiprocessing
 
     wanted = asked(500, seed=1, workers=2, batch=4)
-    batches = LiveGrain().batches(wanted, IndexRange(500))
+    batches = library_of(LOADERS["grain"]).batches(wanted, IndexRange(500))
     first = next(batches)
     assert first.tolist() == (predicted(wanted) or [])[0]
     batches.close()  # type: ignore[attr-defined]

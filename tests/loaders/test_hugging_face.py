@@ -15,10 +15,10 @@ from shardctl.cli.main import main
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE, era_of
 from shardctl.core.loaders.hugging_face.orders import handed_out
+from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.loader import LOADERS, proven_as
 from shardctl.errors import UsageError
-from shardctl.loaders.hugging_face import LiveHuggingFace
-from shardctl.loaders.live import IndexRange
+from shardctl.loaders.library import IndexRange
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.core.loaders.agreement import check_agreement
 
@@ -79,7 +79,7 @@ def asked_by_chance(kind: str, version: str, chance: random.Random) -> Asked:
 def check_live(asked: Asked) -> None:
     """Check that both hand out the same, or that both refuse."""
     print(asked)
-    live = LiveHuggingFace().batches(asked, IndexRange(asked.num_examples))
+    live = library_of(LOADERS["hf"]).batches(asked, IndexRange(asked.num_examples))
     try:
         found = handed_out(asked)
     except UsageError:
@@ -180,7 +180,7 @@ def test_the_stated_pipeline_is_what_runs_over_real_files(
         buffer=30,
         **settings,
     )
-    rows = LiveHuggingFace().rows(asked, files, "parquet")
+    rows = library_of(LOADERS["hf"]).rows(asked, files, "parquet")
     found = handed_out(asked)
     expected = found.indices_at(np.arange(found.num_examples)).tolist()
     assert [row["index"] for batch in rows for row in batch] == expected

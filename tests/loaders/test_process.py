@@ -4,28 +4,30 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.errors import DatasetError, UsageError
 from shardctl.loaders.compare import GaveUpError
-from shardctl.loaders.live import IndexRange
+from shardctl.loaders.library import IndexRange
 from shardctl.loaders.process import LoaderProcess
 from tests.loaders import toy_loaders
 
 ASKED = Asked(lengths=np.array([10]), version="1", batch=4, epochs=2)
 
 
-def where(toy: type) -> str:
-    return f"{toy_loaders.HERE}:{toy.__name__}"
+def entry(toy: type) -> Loader:
+    return replace(LOADERS["torch"], calls=f"{toy_loaders.HERE}:{toy.__name__}")
 
 
 @pytest.mark.long
 def test_batches_come_as_they_are_and_one_order_after_the_other() -> None:
-    with LoaderProcess(where(toy_loaders.InOrder)) as process:
+    with LoaderProcess(entry(toy_loaders.InOrder)) as process:
         for _ in range(2):
             ((sizes, indices),) = process.pieces(ASKED, IndexRange(10))
             assert sizes == [4, 4, 2] * 2
@@ -34,7 +36,7 @@ def test_batches_come_as_they_are_and_one_order_after_the_other() -> None:
 
 @pytest.mark.long
 def test_an_order_that_is_left_early_is_begun_anew() -> None:
-    with LoaderProcess(where(toy_loaders.Endless)) as process:
+    with LoaderProcess(entry(toy_loaders.Endless)) as process:
         for _ in range(2):
             pieces = process.pieces(ASKED, IndexRange(10))
             assert next(pieces)[0][:3] == [4, 4, 2]
@@ -43,7 +45,7 @@ def test_an_order_that_is_left_early_is_begun_anew() -> None:
 
 @pytest.mark.long
 def test_what_a_library_raises_comes_after_what_it_handed_out() -> None:
-    with LoaderProcess(where(toy_loaders.Raises)) as process:
+    with LoaderProcess(entry(toy_loaders.Raises)) as process:
         for _ in range(2):  # the process lives on
             pieces = process.pieces(ASKED, IndexRange(10))
             assert next(pieces)[0] == [3]
@@ -53,10 +55,10 @@ def test_what_a_library_raises_comes_after_what_it_handed_out() -> None:
 
 @pytest.mark.long
 def test_a_refusal_and_a_death_are_told_apart() -> None:
-    with LoaderProcess(where(toy_loaders.Refuses)) as process:
+    with LoaderProcess(entry(toy_loaders.Refuses)) as process:
         with pytest.raises(UsageError, match="the library refuses these settings"):
             list(process.pieces(ASKED, IndexRange(10)))
-        process._where = where(toy_loaders.Dies)
+        process._loader = entry(toy_loaders.Dies)
         with pytest.raises(GaveUpError, match="its process ended with 7"):
             list(process.pieces(ASKED, IndexRange(10)))
 
@@ -66,7 +68,7 @@ def test_a_python_that_does_not_start_is_trouble(
 ) -> None:
     monkeypatch.setattr("shardctl.loaders.process._PROGRAM", "raise SystemExit(3)")
     with (
-        LoaderProcess(where(toy_loaders.InOrder)) as process,
+        LoaderProcess(entry(toy_loaders.InOrder)) as process,
         pytest.raises(DatasetError, match="ended with 3 before it began"),
     ):
         list(process.pieces(ASKED, IndexRange(10)))
@@ -77,7 +79,7 @@ def test_a_python_that_does_not_start_is_trouble(
 def test_the_end_takes_the_workers_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pids"
     monkeypatch.setenv("WORKER_FILE", str(file))
-    with LoaderProcess(where(toy_loaders.WithWorker)) as process:
+    with LoaderProcess(entry(toy_loaders.WithWorker)) as process:
         pieces = process.pieces(ASKED, IndexRange(5000))
         next(pieces)
         running = [int(pid) for pid in file.read_text().split()]

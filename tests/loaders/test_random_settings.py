@@ -12,7 +12,7 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.loaders.compare import first_difference
-from shardctl.loaders.live import WHERE, IndexRange, extra_of
+from shardctl.loaders.library import IndexRange
 from shardctl.loaders.process import LoaderProcess
 from shardctl.loaders.verify import random_orders
 from shardctl.readers.loader_versions import installed_version
@@ -56,9 +56,9 @@ def test_the_installed_version_hands_out_what_is_predicted(name: str) -> None:
     loader = LOADERS[name]
     version = installed_version(loader.library)
     if version is None:
-        pytest.skip(f"needs {loader.library}: pip install 'shardctl[{extra_of(name)}]'")
+        pytest.skip(f"needs {loader.library}: pip install 'shardctl[{loader.extra}]'")
     made = random_orders(loader, version, random_of_a_fuzz_run())
-    with LoaderProcess(WHERE[name]) as process:
+    with LoaderProcess(loader) as process:
         for order in islice(made, _NUM_LIVE):
             pieces = process.pieces(order.asked, IndexRange(order.asked.num_examples))
             found = first_difference(order, pieces, order.num_examples)

@@ -11,7 +11,6 @@ import shardctl.loaders.real_data as module
 from shardctl import read_dataset
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.loaders.live import live_loader
 from shardctl.loaders.real_data import RealData, real_data
 from shardctl.loaders.record_source import RecordSource
 from shardctl.planning.order import plan_order
@@ -29,7 +28,7 @@ def data_of(
     settings = {"loader": loader, "loader_version": VERSIONS[loader]}
     planned = plan_order(dataset, spec, settings)
     assert isinstance(planned.order, LoaderOrder)
-    return real_data(planned.resolved, planned.order, live_loader(loader), take, None)
+    return real_data(planned.resolved, planned.order, take, None)
 
 
 def toy(root: Path, file_format: str) -> Dataset:

@@ -14,7 +14,8 @@ import pytest
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.loaders.live import LiveLoader, Source
+from shardctl.core.loaders.library import LoaderLibrary, Source
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.loaders.row_files import RowFiles
 
 
@@ -51,7 +52,7 @@ def test_rows_with_the_same_contents_are_the_first_of_them(tmp_path: Path) -> No
 def test_what_a_loader_hands_out_becomes_indices_and_is_closed(tmp_path: Path) -> None:
     closed = []
 
-    class Backwards(LiveLoader):
+    class Backwards(LoaderLibrary):
         def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
             raise NotImplementedError
 
@@ -65,7 +66,9 @@ def test_what_a_loader_hands_out_becomes_indices_and_is_closed(tmp_path: Path) -
                 closed.append(len(files))
 
     rows = written(tmp_path, "parquet", [{"a": [5, 6]}, {"a": [7]}])
-    batches = rows.batches(Asked(lengths=np.array([2, 1]), version="1"), Backwards())
+    batches = rows.batches(
+        Asked(lengths=np.array([2, 1]), version="1"), Backwards(LOADERS["torch"])
+    )
     assert next(batches).tolist() == [2, 1]
     batches.close()
     assert closed == [2]

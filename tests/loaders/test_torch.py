@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
-from shardctl.loaders.live import IndexRange, live_loader
+from shardctl.loaders.library import IndexRange
 from tests.cases import FUZZ, add_cases, counted, random_of_a_fuzz_run
 from tests.core.loaders.agreement import check_agreement
 from tests.core.loaders.torch.record import handed_out, recorded
@@ -29,7 +30,7 @@ def test_a_seed_that_torch_refuses_is_refused_in_its_words() -> None:
     pytest.importorskip("torch", reason="needs PyTorch: pip install 'shardctl[torch]'")
     asked = asked_of({"n": 3, "seed": 1 << 64, "shares": True})
     with pytest.raises(UsageError, match=r"^PyTorch refuses these settings: "):
-        next(live_loader("torch").batches(asked, IndexRange(3)))
+        next(library_of(LOADERS["torch"]).batches(asked, IndexRange(3)))
 
 
 def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
@@ -37,7 +38,7 @@ def test_the_generator_of_the_caller_is_left_as_it_was() -> None:
     torch.manual_seed(4)
     before = torch.random.get_rng_state()
     asked = asked_of({"n": 9, "global_seed": 5, "shuffle": True, "first_epoch": 2})
-    assert sum(map(len, live_loader("torch").batches(asked, IndexRange(9)))) == 9
+    assert sum(map(len, library_of(LOADERS["torch"]).batches(asked, IndexRange(9)))) == 9
     assert torch.equal(torch.random.get_rng_state(), before)
 
 

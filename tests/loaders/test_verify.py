@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ import shardctl.planning.loader_version as versions
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.provided import provided
 from shardctl.errors import MissingDependencyError, UsageError
-from shardctl.loaders.live import WHERE
 from shardctl.planning.order import plan_order
 from shardctl.readers.loader_versions import verified_version
 from tests.loaders import toy_loaders
@@ -37,7 +37,8 @@ class Here:
         self.runs(toy_loaders.InOrder)
 
     def runs(self, toy: type) -> None:
-        self._patch.setitem(WHERE, "torch", f"{toy_loaders.HERE}:{toy.__name__}")
+        calls = f"{toy_loaders.HERE}:{toy.__name__}"
+        self._patch.setitem(LOADERS, "torch", replace(LOADERS["torch"], calls=calls))
 
 
 @pytest.fixture
@@ -96,8 +97,8 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "NUM_SETTINGS", 5)
     loader = LOADERS["torch"]
     takes = {name: loader.takes[name] for name in ("epochs", "batch", "drop_remainder")}
-    known = type(loader)(**{**vars(loader), "takes": takes})
-    monkeypatch.setattr(module, "LOADERS", {"torch": known})
+    known = replace(loader, takes=takes)
+    monkeypatch.setitem(LOADERS, "torch", known)
 
 
 @pytest.mark.long
@@ -147,8 +148,8 @@ def test_settings_with_workers_of_a_library_that_is_not_there_are_left_out(
 ) -> None:
     loader = LOADERS["torch"]
     takes = {name: loader.takes[name] for name in ("epochs", "workers")}
-    known = type(loader)(**{**vars(loader), "takes": takes})
-    monkeypatch.setattr(module, "LOADERS", {"torch": known})
+    known = replace(loader, takes=takes)
+    monkeypatch.setitem(LOADERS, "torch", known)
     monkeypatch.setattr(module, "NUM_SETTINGS", 20)
     here.version = "9.0.0"
     here.runs(toy_loaders.WithoutWorkers)

@@ -13,13 +13,13 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.library import LoaderLibrary, Source
 from shardctl.errors import MissingDependencyError, UsageError
-from shardctl.loaders.live import LiveLoader, Source
 
 HERE = __name__
 
 
-class InOrder(LiveLoader):
+class InOrder(LoaderLibrary):
     """Each example once an epoch, in order, in batches that end with it."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
@@ -31,7 +31,7 @@ class InOrder(LiveLoader):
                     yield np.array([source[index] for index in range(start, stop)])
 
 
-class Swapped(LiveLoader):
+class Swapped(LoaderLibrary):
     """The examples 2 and 3 are swapped."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
@@ -40,22 +40,22 @@ class Swapped(LiveLoader):
         yield order
 
 
-class InOnes(LiveLoader):
+class InOnes(LoaderLibrary):
     """Batches of one, whatever is asked."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         yield from np.arange(len(source)).reshape(-1, 1)
 
 
-class Endless(LiveLoader):
+class Endless(LoaderLibrary):
     """Begins anew, without end."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         while True:
-            yield from InOrder().batches(asked, source)
+            yield from InOrder(self.loader).batches(asked, source)
 
 
-class Raises(LiveLoader):
+class Raises(LoaderLibrary):
     """Stops after three examples with an error of its own."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
@@ -63,14 +63,14 @@ class Raises(LiveLoader):
         raise RuntimeError("\nno more\nof this")
 
 
-class Refuses(LiveLoader):
+class Refuses(LoaderLibrary):
     """Takes no settings at all."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
         raise UsageError("the library refuses these settings")
 
 
-class Dies(LiveLoader):
+class Dies(LoaderLibrary):
     """Its process is gone, without a word."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:
@@ -79,7 +79,7 @@ class Dies(LiveLoader):
         os._exit(7)
 
 
-class WithWorker(LiveLoader):
+class WithWorker(LoaderLibrary):
     """Starts a process, says in a file which, and waits."""
 
     def batches(self, asked: Asked, source: Source) -> Iterator[Int64s]:

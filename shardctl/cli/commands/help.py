@@ -23,7 +23,7 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
     """Yield the guide, then the options as `-h` shows them; without a topic the list of both."""
     command, guide = answer
     if guide is not None and screen.width is not None:
-        from shardctl.rendering.guide.terminal import guide_on_terminal  # Rich: 40 ms
+        from shardctl.rendering.guide_page import guide_on_terminal  # Rich: 40 ms
 
         yield guide_on_terminal(guide, screen)
     elif guide is not None:

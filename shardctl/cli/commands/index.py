@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.runner import RunnerOption, chosen_runner
-from shardctl.cli.options.shared import number_option
+from shardctl.cli.options.shared import RunnerOption, chosen_runner, number_option
 from shardctl.cli.options.tfds import TfdsOptions
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted

@@ -259,7 +259,8 @@ def resume(
     stopped.check_framework()
     project = project_here(source, reading) if plan is None else None
     settings = None if project is None else reading.settings(project)
-    if project is not None and settings is not None and settings.loader != "tfds":
+    alone = stopped.hosts is None and stopped.to_hosts is None
+    if project is not None and settings is not None and settings.loader != "tfds" and alone:
         made_of = _of_loader(source, project, stopped, spec, settings, prove=prove)
         warn(made_of.warnings)
         _OF_LOADERS.write(out, made_of, every_row=every_row)
@@ -328,13 +329,11 @@ def _of_loader(
     if not stopped.says_how_far:
         refuse_no_spec(spec, source)
     stopped.check()
-    moves = stopped.hosts is not None or stopped.to_hosts is not None
     for is_given, what, instead in (
         (prove, "the proof of a plan", "--format python reads what is left, which can be counted"),
         (stopped.seen is not None, "a plan from a log", "say how far it got: --consumed N"),
         (stopped.mode is not None, "--mode", "leave it out: it goes on exactly"),
         (stopped.framework is not None, "a script of --for", "--format python goes on"),
-        (moves, "a plan for other hosts", "as many hosts go on, each with --host I/N"),
     ):
         if is_given:
             refuse_loader(settings, what, instead)

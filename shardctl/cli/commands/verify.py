@@ -16,8 +16,13 @@ from shardctl.cli.options.dataset import (
     refuse_allow_version,
 )
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.runner import RunnerOption, chosen_runner
-from shardctl.cli.options.shared import AllowVersionOption, DatasetOptions, number_option
+from shardctl.cli.options.shared import (
+    AllowVersionOption,
+    DatasetOptions,
+    RunnerOption,
+    chosen_runner,
+    number_option,
+)
 from shardctl.cli.output import ProgressBars, warn
 from shardctl.core.progress import Watch
 from shardctl.core.text import quoted

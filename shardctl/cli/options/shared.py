@@ -1,4 +1,3 @@
-# Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """Options that several commands share, each spelled out once.
 
 A group is a dataclass whose fields are Typer options, or names its `parameters` itself. A command
@@ -9,24 +8,25 @@ options are; what says nothing is the command's own.
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
 
-from shardctl.cli.color import CHOICES, OPTION
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
-from shardctl.cli.output import ProgressBars
+from shardctl.cli.output import CHOICES, OPTION, ProgressBars
 from shardctl.cli.panels import DATASET, OUTPUT
 from shardctl.core.progress import watched_by
-from shardctl.core.text import choices, printable, quoted
+from shardctl.core.text import choices, nearest_first, printable, quoted
 from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
+    from shardctl.readers.index.beam_runner import BeamRunner
     from shardctl.readers.project_file import Project
+
 
 SpecArgument = Annotated[
     str | None,
@@ -254,7 +254,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
 
     @wraps(command)
     def run(**values: Any) -> None:
-        values.pop("color", None)  # heeded since the command began, see `cli.color`
+        values.pop("color", None)  # heeded since the command began, see `cli.output`
         _read_stdin_once(values)
         keeps = _keeps(command.__name__, values)
         for name, (group, names) in groups.items():
@@ -276,3 +276,51 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+# Where files are counted: on this machine, or by Beam, whose options come after `--`.
+
+_RUNNERS = ("local", "beam")
+
+
+def _offered(incomplete: str) -> list[str]:
+    return [name for name in _RUNNERS if name.startswith(incomplete)]
+
+
+RunnerOption = Annotated[
+    str,
+    typer.Option(
+        "--runner",
+        metavar="RUNNER",
+        help="What reads the files: local, or beam, a pipeline with the options of Beam after --.",
+        autocompletion=_offered,
+    ),
+]
+
+
+def chosen_runner(
+    name: str, words: list[str], typed: Sequence[str], *, jobs: int | None
+) -> "BeamRunner | None":
+    """Return the runner that an option names, None for this machine, and take its words away.
+
+    words: all words that are no options, of which those after `--` are the last; `typed` is the
+    command line as it was typed.
+    """
+    if name not in _RUNNERS:
+        known = choices(nearest_first(name, _RUNNERS))
+        raise UsageError(f"no runner {quoted(name)}; choose from {known}")
+    options = list(typed[typed.index("--") + 1 :]) if "--" in typed else []
+    if name == "local":
+        if any(word.startswith("--") for word in options):
+            raise UsageError("options of Beam, after --, need --runner beam before it")
+        return None
+    if jobs is not None:
+        raise UsageError(
+            "--jobs with --runner beam: how many workers there are is said after --, as in "
+            "-- --direct_num_workers=4"
+        )
+    if options:
+        del words[-len(options) :]
+    from shardctl.readers.index.beam_runner import BeamRunner
+
+    return BeamRunner(options)

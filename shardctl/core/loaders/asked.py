@@ -57,6 +57,11 @@ class Asked:
         return int(self.lengths.sum())
 
     @property
+    def shuffles(self) -> bool:
+        """Whether the examples are shuffled: as asked, else where a seed of the shuffle is."""
+        return self.seed is not None if self.shuffle is None else self.shuffle
+
+    @property
     def streams(self) -> bool:
         """Whether shards are streamed (`IterableDataset`): as asked, else where a buffer is."""
         return self.buffer is not None if self.streaming is None else self.streaming

@@ -6,10 +6,11 @@ Importing it loads neither NumPy nor any of the libraries.
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
 from shardctl.core.phrase import phrase
@@ -40,6 +41,8 @@ class Loader:
         where none is installed and none is named. `versions.py` says what counts besides.
     takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
     rule: module and function that answers an `Asked` with what one process hands out.
+    calls: module and class of what its users call, live and as code; see `LoaderLibrary`.
+    extra: of shardctl, which brings the library.
     source: where in the library the rule is.
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
@@ -64,6 +67,8 @@ class Loader:
     takes: Mapping[str, str]
     rule: str
     source: str
+    calls: str = ""
+    extra: str = ""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
@@ -82,17 +87,21 @@ class Loader:
             UsageError: the library refuses these settings, or the rule does not know them.
             UnpredictableOrderError: the library leaves the order open.
         """
-        module, _, function = self.rule.partition(":")
-        found: HandedOut = getattr(import_module(module), function)(asked)
+        found: HandedOut = named(self.rule)(asked)
         return found
 
     def changed_between(self, old: str, new: str, pipeline: Mapping[str, object]) -> str:
         """Return how the order of a pipeline changed between two versions, "" if nobody knows."""
         if not self.changes:
             return ""
-        module, _, function = self.changes.partition(":")
-        found: str = getattr(import_module(module), function)(old, new, pipeline)
+        found: str = named(self.changes)(old, new, pipeline)
         return found
+
+
+def named(name: str) -> Any:
+    """Return what "module:name" names, imported now."""
+    module, _, inside = name.partition(":")
+    return getattr(import_module(module), inside)
 
 
 _TFDS = Loader(
@@ -149,6 +158,8 @@ _GRAIN = Loader(
         "buffer_seed": "WindowShuffleMapDataset(seed)",
     },
     rule="shardctl.core.loaders.grain.orders:handed_out",
+    calls="shardctl.loaders.grain:Grain",
+    extra="grain",
     source="grain/_src/python: samplers.py, data_loader.py, experimental/index_shuffle",
 )
 _TORCH = Loader(
@@ -170,6 +181,8 @@ _TORCH = Loader(
         "pass_index": "sampler.set_epoch",
     },
     rule="shardctl.core.loaders.torch.samplers:handed_out",
+    calls="shardctl.loaders.torch:Torch",
+    extra="torch",
     source="torch/utils/data/distributed.py, torch/utils/data/sampler.py, "
     "aten/src/ATen/native/TensorFactories.cpp",
 )
@@ -180,6 +193,8 @@ _STATEFUL = Loader(
     proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
     takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
     rule="shardctl.core.loaders.torch.stateful:handed_out",
+    calls="shardctl.loaders.torch:Stateful",
+    extra="torch",
     source="torchdata/stateful_dataloader/sampler.py, "
     "torchdata/stateful_dataloader/stateful_dataloader.py",
     beside={"torch": _TORCH.proven},
@@ -202,6 +217,8 @@ _ACCELERATE = Loader(
         "pass_index": "DataLoaderShard.set_epoch",
     },
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
+    calls="shardctl.loaders.torch:Accelerate",
+    extra="torch",
     source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
     deals_batches=True,
@@ -236,17 +253,19 @@ _HF = Loader(
         "before_shuffle": "map, filter, .. before shuffle",
     },
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
+    calls="shardctl.loaders.hugging_face:HuggingFace",
+    extra="hf",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     changes="shardctl.core.loaders.hugging_face.eras:changed_between",
     default_buffer=DEFAULT_BUFFER,
 )
 
 # Loaders besides TFDS's reader on tf.data, in the order in which people are told of them.
-LOADERS: Mapping[str, Loader] = {
+LOADERS: dict[str, Loader] = {
     loader.name: loader for loader in (_GRAIN, _TORCH, _STATEFUL, _ACCELERATE, _HF)
 }
 # Whoever may read, so that `ReadSettings.reader` always is one of them.
-READERS: Mapping[str, Loader] = {_TFDS.name: _TFDS, **LOADERS}
+READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
 LOADER_NAMES: tuple[str, ...] = tuple(READERS)
 
 

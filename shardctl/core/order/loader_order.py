@@ -85,13 +85,6 @@ class LoaderOrder(Order):
         """What the order depends on though nobody stated it, a sentence each."""
         return (*self._assumptions, *self.handed_out.assumptions)
 
-    @property
-    def goes_on_drawing(self) -> bool:
-        """Whether each iteration of the loader draws on, so that no `set_epoch` names an epoch."""
-        if self.loader.name == "accelerate":
-            return self.settings.global_seed is not None
-        return self.loader.name in ("torch", "stateful") and self.settings.host is None
-
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
         if all(

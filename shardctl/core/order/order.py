@@ -54,6 +54,7 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    begins_anywhere: whether file instructions alone continue it from any position.
     """
 
     dataset: Dataset
@@ -64,6 +65,7 @@ class Order(ABC):
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
+    begins_anywhere = False
     _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:
@@ -124,6 +126,16 @@ class Order(ABC):
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
+
+    @property
+    def has_readings(self) -> bool:
+        """Whether an epoch is a reading of files, whose rest is known without its examples."""
+        return False
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
+        return True
 
     @property
     def goes_on(self) -> str | None:
@@ -277,6 +289,23 @@ class Order(ABC):
     @abstractmethod
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
+
+    def steps_up_to(self, stop: int) -> int:
+        """Return `stop`, or how many batches there are where those are fewer."""
+        return stop if self.num_steps is None else min(stop, self.num_steps)
+
+    def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which of `sources`, code) of the examples of batches [start, stop).
+
+        And how many each batch has, int64[stop - start]. Where nothing makes batches an example is
+        one of its own.
+        """
+        if start == stop:
+            return NONE, NONE, NONE
+        first, last = self.positions_in_step(start).start, self.positions_in_step(stop - 1).stop
+        codes = self.read(first, last)
+        steps, _ = self.steps_of(np.arange(first, last))
+        return np.zeros_like(codes), codes, np.bincount(steps - start, minlength=stop - start)
 
     # What it takes to read it.
 

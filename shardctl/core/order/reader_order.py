@@ -72,6 +72,7 @@ class ReaderOrder(Order):
     """
 
     finds_in_pieces = True
+    begins_anywhere = True
 
     @checked
     def __init__(
@@ -124,6 +125,11 @@ class ReaderOrder(Order):
             "read. Plain TFRecordDataset(files) is `shardctl simulate --cycle 1`; of a script ask "
             "`shardctl inspect FILE:FUNCTION`",
         )
+
+    @property
+    def has_readings(self) -> bool:
+        """Whether an epoch is a reading of files, whose rest is known without its examples."""
+        return True
 
     @cached_property
     def epoch_size(self) -> int:

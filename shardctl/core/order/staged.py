@@ -166,6 +166,17 @@ class StagedOrder(Order):
         return ENDLESS if self.is_endless else self._root.num_examples
 
     @property
+    def has_epochs(self) -> bool:
+        """Whether one reader reads, and nothing behind a repeat mixes its epochs."""
+        assert self.settings.stages is not None
+        repeated = False
+        for stage in self.settings.stages.stages:
+            if repeated and isinstance(stage, Shuffle):
+                return False
+            repeated |= isinstance(stage, Repeat)
+        return len(self.sources) == 1 and isinstance(self.settings.stages.source, Read)
+
+    @property
     def num_buffered(self) -> int | None:
         """Size of the largest shuffle buffer in the row of stages, None without one."""
         sizes = [stage.buffer for stage in self.stages.stages if type(stage) is Shuffle]

@@ -239,8 +239,10 @@ class ReadSettings:
 
     @property
     def buffer_is_open(self) -> bool:
-        """Whether there is a shuffle buffer that nothing seeds."""
-        return self.buffer is not None and self.buffer_seed is None and self.global_seed is None
+        """Whether there is a shuffle buffer of tf.data that nothing seeds."""
+        if self.buffer is None or not self.reader.on_tf_data:
+            return False
+        return self.buffer_seed is None and self.global_seed is None
 
     @checked
     def cycle_length(self, *, ordered: bool) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shardctl.core.hosts.host import Host
@@ -84,10 +84,11 @@ def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, Read | None] | 
     return (short, reader) if short.stages is None else None
 
 
-def stages_of(settings: ReadSettings) -> Pipeline:
+def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) -> Pipeline:
     """Return the stages that settings say, in whichever form.
 
-    Files that repeat without end have no repeat behind them.
+    Files that repeat without end have no repeat behind them; they are cut after `total` examples,
+    where that is given.
 
     >>> from shardctl.core.stages.text import text_of
     >>> text_of(stages_of(ReadSettings(buffer=10, buffer_seed=3, batch=2)))
@@ -95,7 +96,7 @@ def stages_of(settings: ReadSettings) -> Pipeline:
     """
     if settings.stages is not None:
         return settings.stages
-    from shardctl.core.stages.stages import Batch, Pipeline, Repeat, Shard, Shuffle
+    from shardctl.core.stages.stages import Batch, Pipeline, Shard, Shuffle
 
     host = settings.host if settings.host_mode.reads_all else None
     chain = Chain(
@@ -107,14 +108,18 @@ def stages_of(settings: ReadSettings) -> Pipeline:
             seed=settings.buffer_seed,
             reshuffle=settings.buffer_reshuffle,
         ),
-        repeat=None
-        if settings.epochs == 1 or settings.repeat_files
-        else Repeat(count=settings.epochs),
+        repeat=_repeat_of(settings, total),
         batch=None
         if settings.batch is None
         else Batch(size=settings.batch, drop_remainder=settings.drop_remainder),
     )
     return Pipeline(stages=chain.stages)
+
+
+def _repeat_of(settings: ReadSettings, total: Callable[[], int] | None) -> Repeat | Take | None:
+    if settings.repeat_files:
+        return None if total is None else Take(count=total())
+    return None if settings.epochs == 1 else Repeat(count=settings.epochs)
 
 
 # The one chain that settings can say: shard, shuffle, repeat and batch behind the reader.
@@ -126,7 +131,7 @@ class Chain:
 
     shard: Shard | None = None
     shuffle: Shuffle | None = None
-    repeat: Repeat | None = None
+    repeat: Repeat | Take | None = None
     batch: Batch | None = None
 
     @property

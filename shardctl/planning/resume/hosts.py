@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.hosts.host import even_range
 from shardctl.core.hosts.host_reads import SharedReads
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import MAX_HOSTS, HostShare, ResumePlan, settings_as_planned
-from shardctl.core.settings.read_settings import (
-    ReadSettings,
-    SettingsLike,
-    as_settings,
-    refuse_loader,
+from shardctl.core.resume.resume_plan import (
+    MAX_HOSTS,
+    AfterRead,
+    BatchCall,
+    ConcatenateCall,
+    HostShare,
+    ResumePlan,
+    ShuffleCall,
+    settings_as_planned,
 )
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.pinned_sources import without_stages
+from shardctl.planning.order import PlannedOrder
+from shardctl.planning.pinned_sources import spec_as_given, without_stages
 from shardctl.planning.resume.resume import (
     calls_after_read,
     consumed_examples,
@@ -34,12 +42,16 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
+from shardctl.planning.resume.staged import as_host, check_shared, stopped_after, undropped
 from shardctl.planning.resume.stopped_hosts import (
+    LeftOver,
     OldHost,
     at_start_of,
     check_left,
     epochs_of,
+    left_by_example,
     left_of_epochs,
+    num_after,
     old_orders,
     pending_of,
     stopped_hosts,
@@ -66,7 +78,8 @@ def resume_on_hosts(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the job, without a host.
+        settings: those of the job, without a host; of stages a shard, or the host of a reader, may
+            be that of any of the hosts.
         hosts: how many hosts it had.
         to_hosts: how many it goes on with.
         consumed: how many examples each had handed out; one count for all, or a list of one for
@@ -80,12 +93,15 @@ def resume_on_hosts(
     Returns:
         A ResumePlan, whose `hosts` say what each new host reads. What no host has handed out is
         split evenly, in the order of the files. Where hosts are in different epochs it goes on
-        in that of the foremost, and what others have left of earlier ones is shared as well.
+        in that of the foremost, and what others have left of earlier ones is shared as well. Of
+        epochs that are mixed, as by a shuffle behind a repeat or in a mixture, all are shared.
+        Padding, which another loader hands out again, is no part of it.
 
     Raises:
         UsageError: a count past a host's end, as many counts as no host count, a host in the
-            settings, files that repeat without end, no such mode, a mode or risk as for `resume`,
-            or more new hosts than files that they share, with epochs to follow.
+            settings, stages that share nothing or among another number, files or stages that repeat
+            without end, no such mode, a mode or risk as for `resume`, or more new hosts than files
+            that they share, with epochs to follow.
         UnpredictableOrderError: TensorFlow leaves the order open.
 
     >>> import shardctl
@@ -93,26 +109,17 @@ def resume_on_hosts(
     >>> plan.remaining, plan.hosts[0]
     (1277167, <HostShare host 0 of 6: 212,862 examples, 171 file instructions>)
     """
-    dataset, settings = as_dataset(dataset), as_settings(settings)
-    refuse_loader(
-        settings,
-        "a plan for other hosts",
-        phrase("its own hosts go on, each with resume and {host=I/N}"),
-    )
-    dataset, spec, settings = without_stages(dataset, spec, settings)
-    if settings.stages is not None:
-        raise UsageError(
-            phrase(
-                "{to_hosts} with {stages}: what other hosts are left to read is known for shard, "
-                "shuffle, repeat and batch in this order; continue on as many hosts, each by its "
-                "own plan, or plan from the logs of all, {seen=CODES}"
-            )
-        )
-    refuse_unreadable(dataset)
+    dataset, given = as_dataset(dataset), as_settings(settings)
+    check_shared(given, hosts)
+    dataset, spec, settings = without_stages(dataset, spec, given)
     if settings.host is not None:
-        raise UsageError(
-            phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
-        )
+        if given.host is not None:
+            raise UsageError(
+                phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
+            )
+        settings = replace(settings, host=None)  # a shard of the stages was that of one host
+    if settings.reader.on_tf_data:
+        refuse_unreadable(dataset)
     if settings.repeat_files:
         raise UsageError(
             phrase(
@@ -121,8 +128,9 @@ def resume_on_hosts(
             )
         )
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
-    each = (consumed,) if isinstance(consumed, int) else consumed
-    counts = _counts([p.of_reader for p in planned], each, steps)
+    counts = _counts([p.order for p in planned], consumed, steps)
+    if not planned[0].order.has_readings:
+        return _shared_by_example(planned, settings, counts, to_hosts)
     old, unseeded = stopped_hosts([p.of_reader for p in planned], counts, mode=mode, risk=risk)
     epochs = epochs_of(old)
     left = left_of_epochs(old, epochs)
@@ -133,18 +141,18 @@ def resume_on_hosts(
         # What the buffers held was the rest of the epoch.
         old, last = [at_start_of(host, last + 1) for host in old], last + 1
         left = left_of_epochs(old, range(last, last + 1))
-    shares = even_shares(left, to_hosts)
     whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
     follow = num_further_epochs(whole.of_reader, last) if unfinished else 0
     further = further_epochs(whole.of_reader, last) if unfinished else ()
     _refuse_epochs(whole.of_reader, follow, to_hosts)
     if unseeded:
         further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
+    shares = even_shares(left, to_hosts)
     sizes = np.zeros(to_hosts, np.int64)
     if follow:
         reads = SharedReads(whole.of_reader.reads, whole.ranges)
         sizes = settings.host_mode.num_examples(reads, to_hosts) * follow
-    total = _total(left.num_examples, sizes, settings)
+    total = _total(shares, sizes, settings)
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
     return ResumePlan(
         dataset=dataset.identity,
@@ -170,6 +178,132 @@ def resume_on_hosts(
             *_dropped(left.num_examples + int(sizes.sum()) - total),
         ),
     )
+
+
+def _shared_by_example(
+    planned: Sequence[PlannedOrder], settings: ReadSettings, counts: Sequence[int], to_hosts: int
+) -> ResumePlan:
+    """Return the plan for stages and mixtures, and for the loaders of other libraries.
+
+    What the hosts have left is a list without an order of its own; epochs that nobody has begun are
+    read as the pipeline of a new host has them.
+    """
+    hosts, first = len(planned), planned[0].order
+    orders = [one.order for one in planned]
+    known = replace(first.settings, host=None, stages=settings.stages)
+    full = [one.with_settings(undropped(one.order.settings)).order for one in planned]
+    found = left_by_example(orders, full, counts)
+    last, follow = found.epochs[-1], found.num_further_epochs
+    shares = _shares_of_sources(found.reads, to_hosts)
+    sizes = np.zeros(to_hosts, np.int64)
+    for index in range(to_hosts if follow else 0):
+        one = planned[0].with_settings(as_host(known, index, to_hosts, of=hosts))
+        sizes[index] = num_after(one.order, last)
+    calls = _calls_behind(settings)
+    batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
+    kept = np.array([share.num_examples for share in shares])
+    if batch is not None and batch.drop_remainder:
+        kept -= kept % batch.batch_size
+    left = found.reads
+    if follow:
+        calls.append(ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow))
+    return ResumePlan(
+        dataset=first.dataset.identity,
+        spec=spec_as_given(planned[0].resolved, settings),
+        mode="exactly-once",
+        settings=settings_as_planned(known, ordered=first.dataset.ordered),
+        consumed=sum(counts),
+        epoch=last,
+        remaining=left.num_examples,
+        remaining_total=int((kept + sizes).sum()),
+        instructions=left.select(slice(0, 0)),
+        num_further_epochs=follow,
+        from_consumed=tuple(counts),
+        hosts=shares,
+        after_read=tuple(calls),
+        assumptions=first.assumptions,
+        warnings=(
+            *planned[0].warnings,
+            *_as_shared(settings, first),
+            *_several_epochs(found.epochs),
+            *_as_listed(found, first),
+            *_dropped(left.num_examples - int(kept.sum())),
+        ),
+    )
+
+
+def _as_shared(settings: ReadSettings, order: Order) -> Iterator[str]:
+    """Yield how hosts are taken to share what stages read, where these do not say so."""
+    host = order.settings.host
+    if settings.stages and host is not None and host.count > 1:
+        yield phrase(
+            "assumed: each host reads its own part, as {host_by=} has it, for no stage says how "
+            "they share; state it, as in read(train, host=0/{}) or shard({}, 0)",
+            host.count,
+            host.count,
+            host_by=settings.host_by,
+        )
+
+
+def _as_listed(found: LeftOver, order: Order) -> Iterator[str]:
+    """Yield what a list of examples is not: padded, mixed or shuffled as the pipeline would."""
+    if found.num_again:
+        yield (
+            f"{counted(found.num_again, 'example')} that hosts were to read again, to be as many "
+            "as others (padding), or that others had read, are not left"
+        )
+    if not order.has_epochs:
+        yield (
+            "what is left of all epochs is listed, since they are mixed: by a shuffle behind the "
+            "repeat, or among several readers, whose weights the rest does not keep"
+        )
+
+
+def _calls_behind(settings: ReadSettings) -> list[AfterRead]:
+    """Return the shuffles and batches of a pipeline, whose other stages chose what is listed."""
+    calls: list[AfterRead] = []
+    for stage in stages_of(settings).stages:
+        if isinstance(stage, Shuffle):
+            seed = stage.seed if isinstance(stage.seed, int) else None
+            calls.append(ShuffleCall(buffer_size=stage.buffer, seed=seed))
+        elif isinstance(stage, Batch):
+            call = BatchCall(batch_size=stage.size, drop_remainder=stage.drop_remainder)
+            calls.append(call)
+        elif isinstance(stage, Unbatch):
+            calls = [call for call in calls if not isinstance(call, BatchCall)]
+    return calls
+
+
+def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
+    """Return even shares in which each split has its part, spread over all of the share."""
+    of_splits = [
+        even_shares(reads.select(np.flatnonzero(reads.split == split)), num_hosts)
+        for split in distinct(reads.split).tolist()
+    ]
+    if len(of_splits) < 2:
+        return even_shares(reads, num_hosts)
+    # The first hosts take what does not divide, so that every other source begins with the last.
+    return tuple(
+        HostShare(
+            index=index,
+            count=num_hosts,
+            instructions=_spread(
+                [
+                    shares[index if place % 2 == 0 else num_hosts - 1 - index].instructions
+                    for place, shares in enumerate(of_splits)
+                ]
+            ),
+        )
+        for index in range(num_hosts)
+    )
+
+
+def _spread(several: Sequence[Reads]) -> Reads:
+    """Return the rows of several reads in turn, each as far in it as the others."""
+    middles = [
+        (np.cumsum(reads.take) - reads.take / 2) / max(reads.num_examples, 1) for reads in several
+    ]
+    return joined(several).select(np.argsort(np.concatenate(middles), kind="stable"))
 
 
 def _dropped(num_dropped: int) -> tuple[str, ...]:
@@ -200,37 +334,36 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     )
 
 
-def _total(num_left: int, follow: Int64s, settings: ReadSettings) -> int:
+def _total(shares: Sequence[HostShare], follow: Int64s, settings: ReadSettings) -> int:
     """Return how many examples the new hosts hand out: their shares, and what follows of each.
 
     `follow` is int64[hosts]; each host drops a last batch of its own.
     """
-    num_hosts = len(follow)
-    each = num_left // num_hosts + (np.arange(num_hosts) < num_left % num_hosts) + follow
+    each = np.array([share.num_examples for share in shares]) + follow
     if settings.drop_remainder and settings.batch is not None:
         each = each - each % settings.batch
     return int(each.sum())
 
 
 def _counts(
-    orders: Sequence[ReaderOrder], consumed: Sequence[int] | None, steps: int | None
+    orders: Sequence[Order], consumed: int | Sequence[int] | None, steps: int | None
 ) -> list[int]:
-    if consumed is None or len(consumed) == 1:
-        each = [None if consumed is None else consumed[0]] * len(orders)
-    elif len(consumed) == len(orders):
-        each = list(consumed)
-    else:
+    each = [consumed] if consumed is None or isinstance(consumed, int) else list(consumed)
+    if len(each) == 1:
+        each *= len(orders)
+    elif len(each) != len(orders):
         raise UsageError(
             phrase(
                 "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
-                len(consumed),
+                len(each),
                 hosts=len(orders),
             )
         )
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
+        how_far = consumed_examples if order.has_readings else stopped_after
         try:
-            counts.append(consumed_examples(order, consumed=count, steps=steps))
+            counts.append(how_far(order, consumed=count, steps=steps))
         except UsageError as error:
             raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
     return counts

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import takewhile
 
 import numpy as np
 
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
@@ -28,22 +31,30 @@ from shardctl.core.resume.resume_plan import (
     settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.part import Stage
-from shardctl.core.stages.pipelines import readers_of
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.part import Part, Stage
+from shardctl.core.stages.pipelines import parts_of, readers_of, with_changed
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
     Cache,
+    ChooseFromDatasets,
+    Concatenate,
     Map,
+    Pipeline,
     Prefetch,
     Read,
     Repeat,
+    SampleFromDatasets,
     Shard,
+    Shared,
     Skip,
     Take,
     Unbatch,
     WithOptions,
+    Zip,
 )
+from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import spec_as_given
@@ -82,7 +93,7 @@ def resume_staged(
     """
     order = planned.order
     assert isinstance(order, StagedOrder)
-    consumed = _consumed(order, consumed=consumed, steps=steps)
+    consumed = stopped_after(order, consumed=consumed, steps=steps)
     total = order.num_examples
     left = WITHOUT_END if order.is_endless else total - consumed
     if consumed < total:
@@ -118,7 +129,12 @@ def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
     )
 
 
-def _consumed(order: StagedOrder, *, consumed: int | None, steps: int | None) -> int:
+def stopped_after(order: Order, *, consumed: int | None, steps: int | None) -> int:
+    """Return how many examples of an order are consumed, given as such or in batches.
+
+    Raises:
+        UsageError: both or neither, steps of what makes no batches, past the end.
+    """
     if (consumed is None) == (steps is None):
         raise UsageError(phrase("say how far the pipeline got: {consumed=N}, or {steps=S}"))
     if consumed is not None:
@@ -271,3 +287,115 @@ def _reader_of(order: StagedOrder, stop: int) -> ReaderOrder:
         return reader
     settings = replace(reader.settings, epochs=max(1, -(-stop // size)))
     return ReaderOrder(reader.dataset, reader.ranges, settings)
+
+
+# Which of the hosts a process is: a shard of the stages, or the host of a reader of their own,
+# where they have such; else the host of the settings.
+
+
+def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadSettings:
+    """Return settings of one of `of` hosts as host `index` of `count` has them.
+
+    >>> from shardctl.core.stages.text import text_of
+    >>> shared = ReadSettings(stages="shard(2, 0) | repeat(3) | shuffle(9, seed=1)")
+    >>> text_of(as_host(shared, 4, 6, of=2).stages)
+    'shard(6, 4) | repeat(3) | shuffle(9, seed=1)'
+    """
+    host = Host(index=index, count=count)
+
+    def part(given: Part) -> Part:
+        if _hosts_of(given) != of:
+            return given
+        if isinstance(given, Read):
+            own = {**dict(given.settings), "host": str(host)}
+            return replace(given, settings=tuple(own.items()))
+        return Shard(num_shards=count, index=index)
+
+    pipeline = stages_of(settings)
+    if not any(_hosts_of(part) == of for part in parts_of(pipeline)):
+        return replace(settings, host=host)
+    return replace(settings, stages=with_changed(pipeline, part=part))
+
+
+def check_shared(settings: ReadSettings, hosts: int) -> None:
+    """Refuse stages of which it is not stated how so many hosts share all that they read.
+
+    What one reader reads is shared as the settings say, where its stages say nothing.
+
+    Raises:
+        UsageError: see above; the text names a part of the stages, and the way out.
+    """
+    pipeline = stages_of(settings)
+    counts = {_hosts_of(part): part for part in parts_of(pipeline)}
+    counts.pop(None, None)
+    unshared = _unshared(pipeline, hosts)
+    if hosts not in counts and counts:
+        count, part = counts.popitem()
+        raise UsageError(
+            phrase(
+                "{stages}: {} is of {} hosts, and {hosts=} stopped; the two must be the same",
+                text_of_part(part),
+                count,
+                hosts=hosts,
+            )
+        )
+    if not counts and unshared == [pipeline.source]:
+        return
+    if hosts > 1 and unshared:
+        raise UsageError(
+            phrase(
+                "{stages}: every host reads all of {}, for nothing says that {hosts=} share it; "
+                "state it, as in read(train, host=0/{}) or by shard({}, 0) behind it",
+                text_of_part(unshared[0]),
+                hosts,
+                hosts,
+                hosts=hosts,
+            )
+        )
+
+
+def _hosts_of(part: Part) -> int | None:
+    """Return of how many hosts a part of stages takes a share, None where it takes none."""
+    if isinstance(part, Read):
+        host = dict(part.settings).get("host")
+        return None if host is None else int(str(host).partition("/")[2])
+    return part.num_shards if isinstance(part, Shard) and part.num_shards > 1 else None
+
+
+def _unshared(pipeline: Pipeline, hosts: int) -> list[Read]:
+    """Return the readers of which each host gets everything."""
+    source = pipeline.source
+    found: list[Read] = []
+    if isinstance(source, Read):
+        found = [] if _hosts_of(source) == hosts else [source]
+    elif isinstance(source, Shared):
+        found = _unshared(source.pipeline, hosts)
+    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        found = [read for one in source.inputs for read in _unshared(one, hosts)]
+    for stage in pipeline.stages:
+        if isinstance(stage, Concatenate):
+            found += _unshared(stage.other, hosts)
+        elif _hosts_of(stage) == hosts:
+            found = []
+    return found
+
+
+def undropped(settings: ReadSettings) -> ReadSettings:
+    """Return settings that hand out the last batch though it is short.
+
+    Batches that are dropped before other stages stay so: what these count is the batches.
+    """
+    if settings.drop_remainder:
+        return replace(settings, drop_remainder=False)
+    pipeline = stages_of(settings)
+    behind = list(takewhile(_hands_on, reversed(pipeline.stages)))
+    before = pipeline.stages[: len(pipeline.stages) - len(behind)]
+    if not before or not isinstance(before[-1], Batch) or not before[-1].drop_remainder:
+        return settings
+    last = replace(before[-1], drop_remainder=False)
+    stages = (*before[:-1], last, *reversed(behind))
+    return replace(settings, stages=replace(pipeline, stages=stages))
+
+
+def _hands_on(stage: Stage) -> bool:
+    return isinstance(stage, Map | Prefetch | WithOptions)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import Reads, joined, reads_of
+from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
+from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import MAX_HOSTS, UNSEEDED_MODES
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.resume.unseeded_buffer import (
@@ -22,8 +24,10 @@ from shardctl.core.resume.unseeded_buffer import (
     of_all_hosts,
 )
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.text import counted
 from shardctl.errors import UsageError
-from shardctl.planning.order import PlannedOrder, resolved_spec
+from shardctl.planning.order import PlannedOrder
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
     inputs_read,
@@ -34,6 +38,9 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     without_seed,
 )
+from shardctl.planning.resume.staged import as_host, check_shared
+
+Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,14 +82,11 @@ def old_orders(
         raise UsageError(
             phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
         )
-    first = order_to_resume(
-        resolved_spec(dataset, spec),
-        replace(settings, host=Host(index=0, count=hosts)),
-        mode,
-        risk,
-    )
-    known = first.order.settings
-    others = (replace(known, host=Host(index=i, count=hosts)) for i in range(1, hosts))
+    check_shared(settings, hosts)
+    resolved = resolved_reading(dataset, spec, settings)
+    first = order_to_resume(resolved, as_host(settings, 0, hosts, of=hosts), mode, risk)
+    known = replace(first.order.settings, host=settings.host, stages=settings.stages)
+    others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
     return [first, *map(first.with_settings, others)]
 
 
@@ -224,3 +228,158 @@ def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
             expected += sum(map(host.size_of, range(host.point.epoch, epoch + 1))) - gone
     if left.num_examples != expected:
         raise AssertionError(f"{left.num_examples} examples left, {expected} by count")
+
+
+# What is left where an epoch is no reading of files that could be continued: stages and mixtures,
+# and the loaders of other libraries. What each host hands out is looked at one by one.
+
+_MOST_CODES = 1 << 28  # examples times epochs, each with a count
+_PER_SECOND = 3_000_000  # examples that are looked up
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOver:
+    """What stopped hosts have left of `epochs`, as runs in the order of the files.
+
+    num_further_epochs: how many whole epochs follow these.
+    num_again: examples that hosts were to hand out once more than they are read, as padding.
+    """
+
+    reads: Reads
+    epochs: range
+    num_further_epochs: int
+    num_again: int
+
+
+def left_by_example(
+    orders: Sequence[Order], whole: Sequence[Order], counts: Sequence[int]
+) -> LeftOver:
+    """Return what is left of the epochs that hosts are in, an example as often as it is read.
+
+    `whole` are the orders with what a last batch is short of, which is left as well. Where epochs
+    cannot be begun by themselves, all that is left of the pass counts as of them.
+
+    Raises:
+        UsageError: an order without end, or too many examples to look at one by one.
+    """
+    first = orders[0]
+    if first.num_epochs is None:
+        raise UsageError(
+            phrase(
+                "{to_hosts} with {stages} without end: nothing is left over to share; end them, as "
+                "in 'repeat(3)', or continue on as many hosts, each by its own plan"
+            )
+        )
+    _check_countable(first, 1)
+    progress = Progress(
+        None,
+        "examples of the hosts",
+        sum(order.num_examples for order in (*orders, *whole)),
+        per_second=_PER_SECOND,
+        instead=phrase("state fewer {epochs}, or a part of the spec"),
+    )
+    stops = [
+        _epochs_at(order, count, progress) for order, count in zip(orders, counts, strict=True)
+    ]
+    begun = [stop for stop in stops if stop is not None] or [range(1)]
+    epochs = range(min(stop.start for stop in begun), max(stop.stop for stop in begun))
+    if not first.has_epochs:
+        epochs = range(epochs.start, first.num_epochs)
+    _check_countable(first, len(epochs))
+    shape = (len(epochs), first.codes.num_codes)
+    done, left = np.zeros(shape, np.int32), np.zeros(shape, np.int32)
+    for order, undropped, count, stop in zip(orders, whole, counts, stops, strict=True):
+        own = np.zeros(shape, np.int32)
+        _count(order, count, epochs, own, progress)
+        done += own
+        if stop is None or count == order.num_examples:
+            continue
+        of_host = np.zeros(shape, np.int32)
+        _count(undropped, undropped.num_examples, epochs, of_host, progress)
+        begins = stop.start - epochs.start
+        left[begins:] += np.maximum(of_host[begins:] - own[begins:], 0)
+    times = np.zeros(first.codes.num_codes + 1, np.int32)
+    rows = reads_of(first.dataset, first.ranges)
+    starts = first.codes.first_codes(rows)
+    np.add.at(times, starts, 1)
+    np.subtract.at(times, starts + rows.take, 1)
+    once = np.minimum(left, np.maximum(np.cumsum(times[:-1]) - done, 0))
+    unfinished = any(n < order.num_examples for n, order in zip(counts, orders, strict=True))
+    return LeftOver(
+        reads=joined([_reads_of_counts(first, of_epoch) for of_epoch in once]),
+        epochs=epochs,
+        num_further_epochs=first.num_epochs - epochs.stop if unfinished else 0,
+        num_again=int((left - once).sum()),
+    )
+
+
+def num_after(order: Order, epoch: int) -> int:
+    """Return how many examples of later epochs than one an order hands out."""
+    return sum(int((epochs > epoch).sum()) for _, epochs in _in_pieces(order, order.num_examples))
+
+
+def _check_countable(order: Order, num_epochs: int) -> None:
+    if order.codes.num_codes * num_epochs > _MOST_CODES:
+        raise UsageError(
+            phrase(
+                "{to_hosts}: {:,} examples in {} are too many to look at one by one; plan a part "
+                "of the spec, or fewer {epochs}",
+                order.codes.num_codes,
+                counted(num_epochs, "epoch"),
+            )
+        )
+
+
+def _in_pieces(order: Order, stop: int) -> Iterator[tuple[int, Int64s]]:
+    """Yield (position, epochs from there on, int64[q]) of what is before a position."""
+    for start in range(0, stop, CHUNK_SIZE):
+        yield start, order.epoch_of(np.arange(start, min(start + CHUNK_SIZE, stop)))
+
+
+def _epochs_at(order: Order, count: int, progress: Progress) -> range | None:
+    """Return the epochs that a host is in after so many examples; None if it has none at all."""
+    if not order.num_examples:
+        return None
+    last, first = 0, order.num_epochs or 1
+    for start, epochs in _in_pieces(order, order.num_examples):
+        progress.advance(len(epochs))
+        before, behind = epochs[: max(count - start, 0)], epochs[max(count - start, 0) :]
+        if len(before):
+            last = max(last, int(before.max()))
+        if len(behind):
+            first = min(first, int(behind.min()))
+    if count == order.num_examples:
+        return range(last, last + 1)
+    return range(first, max(first, last) + 1)
+
+
+def _count(order: Order, stop: int, epochs: range, counts: Int32s, progress: Progress) -> None:
+    """Add up how often an order hands out each example of `epochs` before a position."""
+    for start, found in _in_pieces(order, stop):
+        progress.advance(len(found))
+        here = (found >= epochs.start) & (found < epochs.stop)
+        if here.any():
+            codes = order.read(start, start + len(found))
+            np.add.at(counts, (found[here] - epochs.start, codes[here]), 1)
+
+
+def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
+    """Return what reads each example (int32[num_codes]) so often, as runs in the order of files."""
+    found = []
+    for level in range(int(counts.max(initial=0))):
+        split, shard, index = order.codes.places(np.flatnonzero(counts > level))
+        begins = np.ones(len(index), bool)
+        begins[1:] = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
+        rows = np.flatnonzero(begins)
+        take = np.diff(np.append(rows, len(index)))
+        found.append(
+            Reads(
+                files=order.codes.dataset,
+                part=np.zeros_like(rows),
+                split=split[rows],
+                shard=shard[rows],
+                skip=index[rows],
+                take=take,
+            )
+        )
+    return joined([order.reads.select(slice(0, 0)), *found]).runs()

@@ -18,14 +18,13 @@ from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.json_text import read_json
-from shardctl.files.record_columns import CountsText
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_yaml
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.layout_document import LONG_LISTS, folder_of_layout
+from shardctl.readers.layout_document import folder_of_layout
 from shardctl.readers.records.contents import Compression
 
 KIND = "index"
@@ -216,7 +215,7 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    document = (read_json if path.suffix == ".json" else read_yaml)(path, packed=LONG_LISTS)
+    document = (read_json if path.suffix == ".json" else read_yaml)(path)
     with fields.said_about(printable(str(path))):
         if not is_index_document(document):
             raise DatasetError("it is not a layout that shardctl index wrote")
@@ -325,6 +324,4 @@ def _read_split(
 
 
 def _counts(record: Mapping[str, object], key: str) -> PackedInts:
-    value = record.get(key)
-    items = value if isinstance(value, CountsText) else fields.items(value, key)
-    return fields.counts(items, f"{key} of shard {{}}")
+    return fields.counts(fields.items(record.get(key), key), f"{key} of shard {{}}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-from importlib.util import find_spec
 
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable, quoted
@@ -22,7 +21,6 @@ from shardctl.readers.records.arrow import Arrow
 from shardctl.readers.records.contents import Damage, FileContents, RecordFormat, Told, untold
 from shardctl.readers.records.mds import MDS
 from shardctl.readers.records.parquet import Parquet
-from shardctl.readers.records.riegeli import Riegeli
 from shardctl.readers.records.tfrecord.scan import TFRecord
 from shardctl.readers.records.webdataset import WebDataset
 
@@ -30,7 +28,6 @@ _ALL: tuple[RecordFormat, ...] = (
     TFRecord(),
     ArrayRecord(),
     Parquet(),
-    Riegeli(),
     MDS(),
     WebDataset(),
     Arrow(),
@@ -56,14 +53,14 @@ def why_not_read(file_format: str) -> str | None:
     """Return why files of a format are not read here, None where they are.
 
     >>> why_not_read("riegeli")
-    'riegeli files are not read: their library for Python is not on PyPI'
+    'riegeli files are not read; `tfds convert_format` makes array_record files of them'
     """
-    if file_format == "riegeli" and find_spec("riegeli") is None:
-        return "riegeli files are not read: their library for Python is not on PyPI"
     if file_format in FORMATS:
         return None
-    known = "a format that TFDS knows" if file_format in FILE_FORMATS else "no format of TFDS"
-    return f"{printable(file_format, 40)} files are not read: it is {known}"
+    if file_format in FILE_FORMATS:
+        convert = "`tfds convert_format` makes array_record files of them"
+        return f"{file_format} files are not read; {convert}"
+    return f"{printable(file_format, 40)} files are not read: it is no format of TFDS"
 
 
 def count_file(

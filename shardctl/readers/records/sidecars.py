@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
@@ -19,100 +18,14 @@ from shardctl.files import fields
 from shardctl.files.fields import said_about
 from shardctl.files.json_text import parse_json
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.files.stores.stores import store_of
 from shardctl.files.stores.transfer.concurrently import concurrently
 from shardctl.readers.records.contents import Told, untold
 from shardctl.readers.tfds_metadata import dataset_from_info, is_hugging_face_info
 
-# Indices of the records of one file: NVIDIA DALI's `tfrecord2idx` and `wds2idx`, `tfrecord2idx`.
-#
-# A line of text a record, its offset and its length; that of a tar archive begins with a version
-# and the number of samples. Source: DALI, tools/tfrecord2idx and tools/wds2idx.py;
-# vahidk/tfrecord, tfrecord/tools/tfrecord2idx.py.
-
-_ENDINGS = (".index", ".idx")
-_LINES_AT_ONCE = 32
-_ARCHIVE = re.compile(rb"v1\.\d (\d{1,18})\r?\n")
-
-
-def is_record_index(name: str) -> bool:
-    """Return whether a file is an index of the records of another, by its name."""
-    return name.endswith(_ENDINGS)
-
-
-class RecordIndices:
-    """Indices beside their files, `a.tfrecord.idx` or `a.idx`, each read when it is asked for.
-
-    Remote ones are read all at once, when the first is asked for.
-    """
-
-    def __init__(self, indices: Iterable[StoredFile]) -> None:
-        self._indices = {file.path: file for file in indices}
-        self._remote: dict[str, ExpectedCount | DatasetError] | None = None
-
-    def expected(self, path: str) -> ExpectedCount | None:
-        """Return what is said of a file, see `Sidecar.expected`."""
-        for name in _names(path):
-            file = self._indices.get(name)
-            if file is None:
-                continue
-            if not is_remote(name):
-                return _read(file)
-            if self._remote is None:
-                self._remote = self._read_remote()
-            found = self._remote[name]
-            if isinstance(found, DatasetError):
-                raise found
-            return found
-        return None
-
-    def _read_remote(self) -> dict[str, ExpectedCount | DatasetError]:
-        remote = [file for path, file in self._indices.items() if is_remote(path)]
-        found = concurrently(_read_or_error, remote, at_once=_LINES_AT_ONCE)
-        return {file.path: answer for file, answer in zip(remote, found, strict=True)}
-
-    def absent(self, listed: Set[str]) -> list[str]:
-        """Return nothing: an index that is left over takes no examples away."""
-        return []
-
-
-def _names(path: str) -> Iterator[str]:
-    stem, ending = os.path.splitext(path)
-    for kind in _ENDINGS:
-        yield path + kind
-        if "/" not in ending:
-            yield stem + kind
-
-
-def _read_or_error(file: StoredFile) -> ExpectedCount | DatasetError:
-    try:
-        return _read(file)
-    except DatasetError as error:
-        return error
-
-
-def _read(file: StoredFile) -> ExpectedCount:
-    name = re.split(r"[/\\]", file.path)[-1]
-    data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
-    archive = _ARCHIVE.match(data)
-    if archive is not None:
-        return ExpectedCount(num_examples=int(archive[1]), said_by=name)
-    lines = data.split()
-    if len(lines) % 2:
-        raise DatasetError(f"{quoted(name, 200)} is no index of records: offset and length a line")
-    end = 0
-    for offset, length in zip(lines[::2], lines[1::2], strict=True):
-        if not (offset.isdigit() and length.isdigit()) or int(offset) != end:
-            said = f"{quoted(name, 200)}: its records do not lie one behind the other"
-            raise DatasetError(f"{said}, at byte {end}")
-        end += int(length)
-    return ExpectedCount(num_examples=len(lines) // 2, num_bytes=end, said_by=name)
-
-
 _MOST_BYTES = 1 << 30
 _MOST_NAMES, _MOST_PROBLEMS = 3, 20
 _NOT_UNPACKED = ("br", "snappy")  # streaming/base/compression.py, of what no file says by itself
-_UNPACKED_LENGTHS = ("shardLengths", "shard_lengths")
 _STATE = "state.json"  # what `save_to_disk` writes beside dataset_info.json
 
 
@@ -125,23 +38,18 @@ class Sidecars:
     """
 
     def __init__(self, sidecars: Iterable[StoredFile]) -> None:
-        """Read them, but for indices of records, which are read when their file is asked for."""
         self.problems: list[str] = []
         self.num_agreed = 0
         self.said_by: set[str] = set()
         self._of_folder: dict[str, list[Sidecar]] = {}
-        indices: list[StoredFile] = []
         for file in sidecars:
             folder, name = _folder_and_name(file.path)
             if name in _READERS:
                 self._read(file, folder, _READERS[name])
-            elif is_record_index(name):
-                indices.append(file)
-        self._indices: Sidecar | None = RecordIndices(indices) if indices else None
 
     def __bool__(self) -> bool:
         """Return whether there is anything to compare with."""
-        return bool(self._of_folder) or self._indices is not None
+        return bool(self._of_folder)
 
     def _read(
         self, file: StoredFile, folder: str, read: Callable[[StoredFile, str], Sidecar | None]
@@ -160,21 +68,11 @@ class Sidecars:
         while folder and self._of_folder:
             folder = _folder_and_name(folder[:-1])[0]
             yield from self._of_folder.get(folder, ())
-        if self._indices is not None:
-            yield self._indices
 
     def expected(self, path: str) -> list[ExpectedCount]:
-        """Return all that is said of a record file; what cannot be read is in `problems`."""
-        found = []
-        for sidecar in self._known(path):
-            try:
-                said = sidecar.expected(path)
-            except DatasetError as error:
-                self._note(str(error))
-            else:
-                if said is not None:
-                    found.append(said)
-        return found
+        """Return all that is said of a record file."""
+        said = (sidecar.expected(path) for sidecar in self._known(path))
+        return [expected for expected in said if expected is not None]
 
     def disagreement(self, file: StoredFile, num_examples: int) -> str | None:
         """Return in which way a file is not as its sidecars say, None where it is, or none does."""
@@ -255,9 +153,9 @@ def _folder_and_name(path: str) -> tuple[str, str]:
     return path[: len(path) - len(name)], name
 
 
-def _parsed(file: StoredFile, *, packed: tuple[str, ...] = ()) -> object:
+def _parsed(file: StoredFile) -> object:
     data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
-    return parse_json(data, source=quoted(file.path, 200), packed=packed, in_quotes=True)
+    return parse_json(data, source=quoted(file.path, 200))
 
 
 def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:
@@ -269,7 +167,7 @@ def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:
 
 
 def _dataset_info(file: StoredFile, folder: str) -> Sidecar | None:
-    document = _parsed(file, packed=_UNPACKED_LENGTHS)
+    document = _parsed(file)
     with said_about(quoted(file.path, 200)):
         if not is_hugging_face_info(document):
             return TfdsInfo(document, folder=folder)
@@ -571,11 +469,7 @@ class Sidecar(Protocol):
     """One sidecar, or several of a kind, once they are read."""
 
     def expected(self, path: str) -> ExpectedCount | None:
-        """Return what is said of the record file at a path, None where nothing is.
-
-        Raises:
-            DatasetError: what says it cannot be read, or contradicts itself.
-        """
+        """Return what is said of the record file at a path, None where nothing is."""
 
     def absent(self, listed: Set[str]) -> list[str]:
         """Return the paths of files that should be there, of which none of `listed` is one."""

@@ -14,10 +14,9 @@ from shardctl.files.plan.document import call_record
 from shardctl.planning.diff.causes import IN_STAGES, Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.planning.diff.stages import ChangedStage
-from shardctl.rendering.text.looks import annotation
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.step_rows import heading
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Column, Screen, annotation, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _SHARDS = 4  # shards of a cause on a terminal

@@ -11,8 +11,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
 from shardctl.rendering.diff.diff import cause_line, cause_record
-from shardctl.rendering.text.looks import annotation
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
+from shardctl.rendering.text.tables import Column, Screen, annotation, paragraph, table_pieces
 
 _ROWS = 20  # files on a terminal, and in an annotation
 _RANGES = 3  # ranges of a file there

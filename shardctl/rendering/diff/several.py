@@ -10,8 +10,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import kind_head
 from shardctl.planning.diff.diff import Diff
 from shardctl.rendering.diff.diff import Hints, diff_annotation, diff_document, diff_table
-from shardctl.rendering.text.looks import annotation
-from shardctl.rendering.text.tables import Screen, paragraph
+from shardctl.rendering.text.tables import Screen, annotation, paragraph
 
 
 @dataclass(frozen=True, kw_only=True)

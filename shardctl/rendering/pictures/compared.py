@@ -23,7 +23,7 @@ from shardctl.rendering.pictures.picture import (
     Role,
     text_width,
 )
-from shardctl.rendering.pictures.quality.quality import stairs
+from shardctl.rendering.pictures.shuffling import stairs
 
 _MOST_RUNS = 160  # of blocks that are drawn and told one by one
 _STRIP = 48.0  # its height

@@ -13,8 +13,8 @@ DRAWERS = {
     "Evaluation": "eval:eval_pictures",
     "HostsPlan": "hosts:hosts_pictures",
     "Layout": "layout:layout_pictures",
-    "LoaderComparison": "quality.loaders:loaders_pictures",
-    "Quality": "quality.quality:quality_pictures",
+    "LoaderComparison": "loaders:loaders_pictures",
+    "Quality": "shuffling:quality_pictures",
     "Simulation": "simulate:simulate_pictures",
 }
 

@@ -13,7 +13,7 @@ from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
 from shardctl.rendering.pictures.axes import round_ticks
 from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
-from shardctl.rendering.pictures.panels.panel import (
+from shardctl.rendering.pictures.panel import (
     MOST_COLUMNS,
     Panel,
     PanelRow,
@@ -21,8 +21,8 @@ from shardctl.rendering.pictures.panels.panel import (
     count_text,
     draw_panels,
     groups_note,
+    sweep_picture,
 )
-from shardctl.rendering.pictures.panels.sweep import sweep_picture
 from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.text.quantities import numbered
 

@@ -9,7 +9,7 @@ from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.pictures.axes import round_ticks
 from shardctl.rendering.pictures.bars import sentences
-from shardctl.rendering.pictures.panels.panel import (
+from shardctl.rendering.pictures.panel import (
     MOST_COLUMNS,
     Panel,
     PanelRow,

@@ -11,8 +11,8 @@ from numbers import Integral, Real
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import printable
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.pictures.formats.svg import escaped, svg_element
 from shardctl.rendering.pictures.picture import Numbers, Picture
+from shardctl.rendering.pictures.svg import escaped, svg_element
 from shardctl.rendering.text.command_line import option_of
 from shardctl.rendering.text.tables import Column
 

@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from shardctl.rendering.text.looks import Look, styled
-from shardctl.rendering.text.tables import Screen, display_width, paragraph
+from shardctl.rendering.text.tables import Look, Screen, display_width, paragraph, styled
 
 _EIGHTHS = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
 _FULL, _SHADE = "█", "░"

@@ -23,8 +23,7 @@ from shardctl.planning.quality.score import MIXED, even_from_afar
 from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.shard_map import one_in_each_part
 from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside
-from shardctl.rendering.text.looks import styled
-from shardctl.rendering.text.tables import Screen, paragraph
+from shardctl.rendering.text.tables import Screen, paragraph, styled
 
 _SIDES = ("first", "last")  # example of storage, beside the first and the last line
 _GUTTER = len(_SIDES[0]) + 2

@@ -8,7 +8,6 @@ from itertools import groupby
 
 from shardctl.planning.eval.evaluation import Evaluation, Hang, HostGroup, host_groups
 from shardctl.rendering.terminal.bars import beside, tick_line
-from shardctl.rendering.text.looks import Look, styled
 from shardctl.rendering.text.quantities import counts_between, short_count
 from shardctl.rendering.text.step_rows import (
     Kind,
@@ -20,7 +19,7 @@ from shardctl.rendering.text.step_rows import (
     step_pieces,
     step_window,
 )
-from shardctl.rendering.text.tables import Screen, paragraph
+from shardctl.rendering.text.tables import Look, Screen, paragraph, styled
 
 _ROWS = 12  # hosts, or groups of them
 _WIDEST_STEP = 5  # columns

@@ -20,9 +20,8 @@ from shardctl.files.head import head
 from shardctl.planning.eval.evaluation import Evaluation, HostGroup, Span
 from shardctl.planning.shard_map import Strips, Visit, blocks_of
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.looks import Look, slot_styled
 from shardctl.rendering.text.quantities import counts_between
-from shardctl.rendering.text.tables import Screen, paragraph
+from shardctl.rendering.text.tables import Look, Screen, paragraph, slot_styled
 
 Kind = Literal["full", "partial", "padding", "lost"]
 

@@ -22,7 +22,7 @@ from shardctl.tfds.graphs.dataset_graph import (
     end_iterators_at_exit,
 )
 from shardctl.tfds.graphs.gather import PIECE_SIZE, EditedGraph, FileSource, NodeSource, Source
-from shardctl.tfds.graphs.predicted import Elements, IndexElements, elements_of
+from shardctl.tfds.graphs.predicted import Elements, IndexElements
 from shardctl.tfds.imports import tensorflow, without_autograph
 
 _INTERLEAVES = ("Interleave", "FlatMap")  # what a reader of files is
@@ -68,7 +68,7 @@ class OwnElements:
     @classmethod
     def of_order(cls, dataset: Any, order: Order) -> OwnElements:
         """Return the elements of a dataset object whose order is known."""
-        return cls(dataset=dataset, elements=elements_of(order), order=order)
+        return cls(dataset=dataset, elements=Elements(order), order=order)
 
     def made(self, *, start: int = 0) -> Any:
         """Return the elements from `start` on, made by the object's own maps and batches.

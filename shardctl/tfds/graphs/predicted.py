@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-
 import numpy as np
 
 from shardctl.core.arrays import Int64s
@@ -12,8 +10,8 @@ from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.order import Order
-from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import parts_of, sources_of
 from shardctl.core.stages.stages import Read, Zip
 from shardctl.core.text import counted
@@ -22,35 +20,39 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 _COUNTED_AHEAD = 1 << 16  # elements; beyond them a pipeline is followed as far as it is asked about
 
 
-class Elements(ABC):
-    """The predicted elements of one pass: examples, batches, or tuples of such.
+class Elements:
+    """The predicted elements of a pass of an order: examples, batches, or tuples of such."""
 
-    num_sources: the leaves of the graph that examples come from.
-    """
-
-    num_sources: int = 1
+    def __init__(self, order: Order) -> None:
+        self._order = order
 
     @property
-    @abstractmethod
+    def num_sources(self) -> int:
+        """The leaves of the graph that examples come from."""
+        return len(self._order.sources) or 1
+
+    @property
     def num_elements(self) -> int | None:
         """How many there are, None without end."""
+        return self._order.num_steps
 
     @property
-    @abstractmethod
     def num_examples(self) -> int | None:
         """How many examples they hold, None without end."""
+        return None if self._order.is_endless else self._order.num_examples
 
-    @abstractmethod
     def up_to(self, stop: int) -> int:
         """Return `stop`, or how many elements there are where those are fewer."""
+        return self._order.steps_up_to(stop)
 
-    @abstractmethod
     def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
         """Return (leaf, code) of each example of elements [start, stop), and their widths."""
+        return self._order.examples_in_steps(start, stop)
 
-    @abstractmethod
     def place_of(self, consumed: int) -> tuple[int, int]:
         """Return (element, which of its examples) of an example that there is."""
+        element, within = self._order.steps_of(np.array([consumed]))
+        return int(element[0]), int(within[0])
 
     def element_after(self, consumed: int) -> int:
         """Return the element that comes after so many examples were handed out.
@@ -86,9 +88,8 @@ class Elements(ABC):
             return self.num_examples or 0
         return self._position_of(element)
 
-    @abstractmethod
     def _position_of(self, element: int) -> int:
-        """Return the position of the first example of an element that there is."""
+        return self._order.positions_in_step(element).start
 
     def check_steps(self, steps: int) -> None:
         """Refuse a number of elements that there are not.
@@ -100,79 +101,6 @@ class Elements(ABC):
             raise UsageError(f"steps={steps}: the pipeline has {self.num_elements} steps")
 
 
-class ChainElements(Elements):
-    """Those of an order of the fixed chain: examples, or the batches of the settings."""
-
-    def __init__(self, order: Order) -> None:
-        self._order = order
-        self._size = order.settings.batch or 1
-
-    @property
-    def num_elements(self) -> int:
-        """How many there are."""
-        return -(-self._order.num_examples // self._size)
-
-    @property
-    def num_examples(self) -> int:
-        """How many examples they hold."""
-        return self._order.num_examples
-
-    def up_to(self, stop: int) -> int:
-        """Return `stop`, or how many elements there are where those are fewer."""
-        return min(stop, self.num_elements)
-
-    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
-        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
-        bounds = np.minimum(np.arange(start, stop + 1) * self._size, self._order.num_examples)
-        codes = self._order.read(int(bounds[0]), int(bounds[-1]))
-        return np.zeros_like(codes), codes, np.diff(bounds)
-
-    def width_of(self, element: int) -> int:
-        """Return how many examples an element holds."""
-        return min(self._size, self._order.num_examples - element * self._size)
-
-    def _position_of(self, element: int) -> int:
-        return element * self._size
-
-    def place_of(self, consumed: int) -> tuple[int, int]:
-        """Return (element, which of its examples) of an example that there is."""
-        return divmod(consumed, self._size)
-
-
-class StagedElements(Elements):
-    """Those of an order with stages."""
-
-    def __init__(self, order: StagedOrder) -> None:
-        self._order = order
-        self.num_sources = len(order.sources)
-
-    @property
-    def num_elements(self) -> int | None:
-        """How many there are, None without end."""
-        return self._order.num_steps
-
-    @property
-    def num_examples(self) -> int | None:
-        """How many examples they hold, None without end."""
-        return None if self._order.is_endless else self._order.num_examples
-
-    def up_to(self, stop: int) -> int:
-        """Return `stop`, or how many elements there are where those are fewer."""
-        return self._order.steps_up_to(stop)
-
-    def examples(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
-        """Return (leaf, code) of each example of elements [start, stop), and their widths."""
-        return self._order.examples_in_steps(start, stop)
-
-    def _position_of(self, element: int) -> int:
-        return self._order.positions_in_step(element).start
-
-    def place_of(self, consumed: int) -> tuple[int, int]:
-        """Return (element, which of its examples) of an example that there is."""
-        element, within = self._order.steps_of(np.array([consumed]))
-        return int(element[0]), int(within[0])
-
-
 class IndexElements(Elements):
     """Those of a pipeline without files, whose one source counts its elements from 0.
 
@@ -181,16 +109,21 @@ class IndexElements(Elements):
     """
 
     def __init__(self, settings: ReadSettings) -> None:
-        assert settings.stages is not None
-        node = build(settings.stages, _no_reader, seeds=ScriptSeeds(settings.global_seed))
-        self.num_sources = len(list(sources_of(settings.stages)))
-        self._zips = any(isinstance(part, Zip) for part in parts_of(settings.stages))
+        stages = stages_of(settings)
+        node = build(stages, _no_reader, seeds=ScriptSeeds(settings.global_seed))
+        self._num_sources = len(list(sources_of(stages)))
+        self._zips = any(isinstance(part, Zip) for part in parts_of(stages))
         self._node = node
         self._root: Iteration = iteration_of_pass(node, settings.pass_index, loop=settings.loop)
         # An end may be as far off as none: repeat(10**9), or zip with range(2**60).
         if not node.is_infinite:
             self._root.pull(EVERYTHING if settings.pass_index else _COUNTED_AHEAD)
         self._root.check()
+
+    @property
+    def num_sources(self) -> int:
+        """The leaves of the graph that elements come from."""
+        return self._num_sources
 
     @property
     def num_elements(self) -> int | None:
@@ -247,8 +180,3 @@ class IndexElements(Elements):
 
 def _no_reader(read: Read) -> Node:
     raise UnpredictableOrderError(f"{read.name} reads no dataset that is known")
-
-
-def elements_of(order: Order) -> Elements:
-    """Return the elements of an order, whichever it is."""
-    return StagedElements(order) if isinstance(order, StagedOrder) else ChainElements(order)

@@ -8,7 +8,7 @@ import os
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +18,16 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
-from shardctl.core.settings.short_form import short_form
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.graphs.dataset_graph import NotRebuildable
-from shardctl.tfds.graphs.own_elements import OwnElements
-from shardctl.tfds.graphs.predicted import Elements, elements_of
+from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.position.position import Position
-from shardctl.tfds.training.fitted_plan import fitted
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
-from shardctl.tfds.training.resume import dataset_of_plan
+from shardctl.tfds.training.resume import dataset_to_resume
 from shardctl.tfds.training.staged_rest import real_dataset
 
 
@@ -74,21 +70,8 @@ def keras_epochs(
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
-    settings = short_form(ReadSettings() if settings is None else settings)
+    settings = ReadSettings() if settings is None else settings
     refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
-    if settings.stages is not None:
-        return _of_stages(
-            builder,
-            spec,
-            settings,
-            range(initial_epoch, epochs),
-            steps,
-            host,
-            transform=transform,
-            decoders=decoders,
-        )
-    if settings.batch is None:
-        raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
     if settings.pass_index:
         raise UsageError(
             f"pass_index={settings.pass_index}: every epoch of fit is a pass, and initial_epoch "
@@ -97,9 +80,13 @@ def keras_epochs(
     if not 0 <= initial_epoch <= epochs:
         raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
     dataset = dataset_of(builder)
-    fit_settings = replace(settings, loop="keras-fit")
-    order = plan_order(dataset, spec, fit_settings).order
-    num_steps = -(-order.num_examples // settings.batch)
+    in_fit = replace(settings, loop="keras-fit")
+    order = plan_order(dataset, spec, replace(in_fit, pass_index=max(epochs - 1, 0))).order
+    if not order.has_steps:
+        raise UsageError(_NO_BATCHES)
+    num_steps = order.num_steps
+    if num_steps is None:
+        raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
     if not 0 <= steps <= num_steps or (steps and initial_epoch == epochs):
         raise UsageError(
             f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {num_steps} steps"
@@ -112,61 +99,25 @@ def keras_epochs(
     check_global_seed(settings, lambda: len(order.reads))
 
     def each() -> Iterator[tuple[int, Any]]:
+        how = {"transform": transform, "decoders": decoders}
+        real = cache(partial(real_dataset, builder, spec, in_fit, **how))
         for epoch in range(initial_epoch, epochs):
             plan = plan_resume(
                 dataset,
                 spec,
-                replace(fit_settings, pass_index=epoch),
+                replace(in_fit, pass_index=epoch),
                 steps=steps if epoch == initial_epoch else 0,
                 mode="exact-order",
             )
-            here = fitted(builder, plan, host)
-            yield epoch, dataset_of_plan(builder, here, transform, decoders)
+            yield (
+                epoch,
+                dataset_to_resume(builder, plan, host, checks_seed=False, real=real, **how),
+            )
 
     return each()
 
 
-def _of_stages(
-    builder: Any,
-    spec: str | None,
-    settings: ReadSettings,
-    epochs: range,
-    steps: int,
-    host: int | HostLike | None,
-    **how: Any,
-) -> Iterator[tuple[int, Any]]:
-    """Return what `keras_epochs` does of settings with stages; the elements are what they make."""
-    if settings.pass_index:
-        raise UsageError(f"pass_index={settings.pass_index}: every epoch of fit is a pass")
-    if epochs.start < 0 or epochs.start > epochs.stop:
-        raise UsageError(f"initial_epoch={epochs.start}: fit has epochs 0 to {epochs.stop}")
-    settings = replace(settings, loop="keras-fit")
-    dataset = dataset_of(builder)
-    order = plan_order(dataset, spec, replace(settings, pass_index=max(epochs.stop - 1, 0))).order
-    num_steps = elements_of(order).num_elements
-    if num_steps is None:
-        raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
-    if not 0 <= steps <= num_steps or (steps and not epochs):
-        raise UsageError(f"steps={steps}: an epoch of fit has {num_steps} steps")
-    if settings.host is not None:
-        check_host(settings.host, host)
-    check_global_seed(settings, lambda: len(order.reads))
-    if num_steps and steps == num_steps:
-        epochs, steps = epochs[1:], 0
-
-    def each() -> Iterator[tuple[int, Any]]:
-        made = real_dataset(builder, spec, settings, **how)
-        for epoch in epochs:
-            own = plan_order(dataset, spec, replace(settings, pass_index=epoch)).order
-            try:
-                rest = OwnElements.of_order(made, own).made(
-                    start=steps if epoch == epochs.start else 0
-                )
-            except NotRebuildable as why:
-                raise UsageError(f"{why}: the epochs of these stages are not parted") from why
-            yield epoch, rest
-
-    return each()
+_NO_BATCHES = "fit trains on batches: give ReadSettings(batch=N), or a stage batch(N)"
 
 
 # Where a position is while `fit` trains: which step of which epoch, and what they read.
@@ -226,14 +177,14 @@ class FitEpochs:
     def __init__(self, position: Position, num_epochs: int, steps_per_epoch: int | None) -> None:
         self._position, self._size = position, steps_per_epoch
         self._start = position.planned.with_settings(position.settings)
-        settings = short_form(position.settings)
+        settings = position.settings
         if position.is_shared:
             raise UsageError(
                 "the run was shared among other hosts, whose part has no epochs of fit: train on "
                 "position.dataset() in a loop of your own"
             )
-        if settings.batch is None and settings.stages is None:
-            raise UsageError("fit trains on batches: give ReadSettings(batch=N)")
+        if not self._start.order.has_steps:
+            raise UsageError(_NO_BATCHES)
         if settings.pass_index:
             raise UsageError(
                 phrase(
@@ -241,7 +192,7 @@ class FitEpochs:
                     pass_index=settings.pass_index,
                 )
             )
-        self._elements: Elements = elements_of(self._start.order)
+        self._elements = Elements(self._start.order)
         if steps_per_epoch is None:
             if not self._elements.num_elements:
                 raise UsageError(
@@ -250,7 +201,7 @@ class FitEpochs:
                 )
             last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
             # What is left open is refused now, and not when that epoch begins.
-            elements_of(self._start.with_settings(last).order).examples(0, 1)
+            Elements(self._start.with_settings(last).order).examples(0, 1)
         elif settings.loop == "keras-fit":
             raise UsageError(
                 phrase(
@@ -349,7 +300,7 @@ class FitEpochs:
 
     def _follow(self) -> None:
         if self._size is None:
-            self._elements = elements_of(self._position.planned.order)
+            self._elements = Elements(self._position.planned.order)
         self.num_steps = self._size or self._elements.num_elements or 0
 
     def _before(self, epoch: int) -> int:

@@ -10,7 +10,7 @@ from shardctl.core.arguments.kinds import Kind
 from shardctl.core.arguments.values import whole_number
 from shardctl.core.order.order import Order
 from shardctl.errors import UsageError
-from shardctl.tfds.graphs.predicted import elements_of
+from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.imports import tensorflow
 
 _NEEDED = (
@@ -147,7 +147,7 @@ class RowCounter:
         return rows
 
     def _ends_epoch(self, consumed: int) -> bool:
-        if self._order.settings.stages is not None:
+        if self._order.sources:
             return True  # perhaps, of one of its sources
         behind = consumed - self._first
         return behind >= 0 and behind % max(self._order.epoch_size, 1) == 0
@@ -157,7 +157,7 @@ class OrderCounter:
     """Examples of the elements that stages hand out, as the order says."""
 
     def __init__(self, order: Order, loop: Loop, batch: int | None, first: int) -> None:
-        self._elements = elements_of(order)
+        self._elements = Elements(order)
         self._next = self._elements.element_after(loop.consumed)
 
     def __call__(self, element: Any) -> int:
@@ -176,15 +176,11 @@ def elements_left(order: Order, consumed: int, batch: int | None) -> int | None:
 
     `batch` is that of batches which are made behind the order, perhaps each epoch for itself.
     """
-    settings = order.settings
-    if settings.stages is not None:
-        elements = elements_of(order)
-        if batch is not None or elements.num_elements is None:
-            return None
-        return elements.num_elements - elements.element_after(consumed)
     rest = order.num_examples - consumed
+    if order.num_steps is None or (batch is not None and order.sources):
+        return None
     if batch is None:
-        return -(-rest // (settings.batch or 1))
+        return order.num_steps - int(order.steps_of([consumed])[0][0]) if rest else 0
     parts = -(-rest // max(order.epoch_size, 1)) if order.epoch_size % batch else 0
     return -(-rest // batch) + parts
 

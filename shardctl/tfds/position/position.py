@@ -13,7 +13,6 @@ from typing import Any, Self
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
-from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.errors import UsageError
@@ -192,15 +191,13 @@ class Position:
                 an iterator that goes on where the position is not; the position went elsewhere
                 meanwhile; or `step` does not go up by one.
         """
-        settings = self._settings
-        of_order = settings.stages is not None and batch is None
-        if of_order or settings.stages is None:
-            check_derived(
-                self,
-                elements,
-                batched=of_order or settings.batch is not None,
-                counts_batches=of_order or (settings.batch or batch) is not None,
-            )
+        order, size = self._planned.order, batch or self._settings.batch
+        check_derived(
+            self,
+            elements,
+            batched=order.has_steps,
+            counts_batches=order.has_steps or batch is not None,
+        )
         loop = Loop(self._trained(), step)
         self._consumed, self._loop = loop.consumed, loop
         if self._has_ended and self._consumed == self.num_examples:
@@ -211,10 +208,11 @@ class Position:
                 stacklevel=2,
             )
         if self._run is None:  # else epochs have other sizes
-            check_length(elements, elements_left(self._planned.order, loop.consumed, batch))
-        counter = OrderCounter if of_order else RowCounter
+            check_length(elements, elements_left(order, loop.consumed, batch))
+        # The sizes of batches are the order's where no one size is said of all.
+        counter = OrderCounter if order.has_steps and size is None else RowCounter
         first = 0 if self._run is None else self._run.rest.size
-        width_of = counter(self._planned.order, loop, batch or settings.batch, first)
+        width_of = counter(order, loop, size, first)
         now, run = self._now, self._run
         if place_of(elements) not in (None, (now, run, loop.consumed)):
             raise UsageError(
@@ -304,7 +302,7 @@ class Position:
         """Return the plan that resumes from here, in exact order."""
         if self._run is not None:
             return self._run.plan(self._trained())
-        if isinstance(self._planned.order, StagedOrder):
+        if self._planned.order.sources:
             return resume_staged(self._planned, consumed=self._trained())
         return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
 

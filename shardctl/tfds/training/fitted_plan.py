@@ -11,7 +11,6 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
@@ -22,6 +21,7 @@ from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.process_host import check_host
+from shardctl.tfds.training.records import RecordReader
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,9 +54,10 @@ class FittedPlan:
             settings = with_any_buffer_seed(settings)
         return order_of(self._resolved, settings).of_reader
 
-    def codes(self) -> ExampleCodes:
-        """Return the codes of what the spec reads, also where nothing fixes an order."""
-        return codes_of(self._resolved)
+    def reader(self, kind: type[RecordReader], **how: Any) -> RecordReader:
+        """Return what reads the records, with the codes of the spec and the plan's interleave."""
+        codes = codes_of(self._resolved)  # also where nothing fixes an order
+        return kind(codes=codes, cycle=self.plan.cycle_length, block=self.settings.block, **how)
 
     def check_global_seed(self) -> None:
         """Refuse a global seed that is in force and changes the order that the plan is of.
@@ -72,9 +73,9 @@ class FittedPlan:
 
 
 def fitted(
-    builder: Any, plan: PlanOrPath, host: int | HostLike | None, *, allow_version: bool = False
+    source: Any, plan: PlanOrPath, host: int | HostLike | None, *, allow_version: bool = False
 ) -> FittedPlan:
-    """Return a plan as host `host` reads it from a builder's files.
+    """Return a plan as host `host` reads it from the files of a builder, or of a Dataset.
 
     Raises:
         DatasetError: the dataset is not the one the plan was made for; the text says what changed.
@@ -82,7 +83,7 @@ def fitted(
             for another host.
     """
     plan = as_plan(plan)
-    dataset = _dataset_for(plan, builder)
+    dataset = dataset_for(plan, source)
     plan = applied(plan, dataset, allow_version=allow_version)
     reads, settings = reads_of_host(plan, host), plan.settings
     if plan.hosts:
@@ -96,13 +97,14 @@ def check_builder(plan: ResumePlan, builder: Any, *, allow_version: bool = False
     Raises:
         DatasetError: it is another one, or it has changed; the text says how.
     """
-    dataset = _dataset_for(plan, builder)
+    dataset = dataset_for(plan, builder)
     check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
 
 
-def _dataset_for(plan: ResumePlan, builder: Any) -> Dataset:
+def dataset_for(plan: ResumePlan, source: Any) -> Dataset:
     """Return the dataset of a builder with the splits in the plan's order; TFDS may have none."""
-    return in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
+    dataset = source if isinstance(source, Dataset) else dataset_of(source)
+    return in_order_of(dataset, [split.name for split in plan.dataset.splits])
 
 
 def reads_of_host(plan: ResumePlan, host: int | HostLike | None) -> Reads:

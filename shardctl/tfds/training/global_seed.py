@@ -7,20 +7,18 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.order.epoch_seeds import EpochSeeds
+from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import short_form
-from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.tfds.imports import tensorflow
-
-_NO_BUFFER = (None, 1)  # a buffer of one hands out what it is given
 
 
 def seed_in_force() -> int | None:
@@ -50,26 +48,22 @@ def check_global_seed(
     Raises:
         UsageError: the order would be another one.
     """
-    settings = short_form(settings)
-    if settings.stages is not None:
-        if _draws_seeds(settings) and seed_in_force() not in (None, settings.global_seed):
-            raise _otherwise(settings, seed_in_force(), of_plan=of_plan)
-        return
-    if not settings.shuffles_files and settings.buffer in _NO_BUFFER:
-        return
-    in_force = seed_in_force()
+    drawn = list(_drawn_seeds(settings))
+    in_force = seed_in_force() if drawn else None
     if in_force is None:
         return
-    try:
-        as_said, real = (_first_seeds(settings, seed) for seed in (settings.global_seed, in_force))
-    except UnpredictableOrderError:
+    as_said, real = (
+        [seeds.kernel(seed) for seed, _ in drawn]
+        for seeds in (ScriptSeeds(settings.global_seed), ScriptSeeds(in_force))
+    )
+    if None in as_said:
         return  # nothing fixes an order that could change
-    if as_said[1] == real[1] and (as_said[0] == real[0] or num_files() <= 1):
-        return
-    raise _otherwise(settings, in_force, of_plan=of_plan)
+    for (_, of_files), one, other in zip(drawn, as_said, real, strict=True):
+        if one != other and not (of_files and num_files() <= 1):
+            raise _otherwise(settings, in_force, of_plan=of_plan)
 
 
-def _otherwise(settings: ReadSettings, in_force: int | None, *, of_plan: bool) -> UsageError:
+def _otherwise(settings: ReadSettings, in_force: int, *, of_plan: bool) -> UsageError:
     what = "plan" if of_plan else "settings"
     said = settings.global_seed
     has = "no global_seed" if said is None else f"global_seed={said}"
@@ -86,15 +80,17 @@ def _otherwise(settings: ReadSettings, in_force: int | None, *, of_plan: bool) -
     )
 
 
-def _draws_seeds(settings: ReadSettings) -> bool:
-    """Whether a part of the stages has seeds that a global seed changes."""
-    assert settings.stages is not None
-    return any(
-        settings_of_read(settings, part).shuffles_files
-        if isinstance(part, Read)
-        else isinstance(part, Shuffle | SampleFromDatasets) and not isinstance(part.seed, tuple)
-        for part in parts_of(settings.stages, choices=True)
-    )
+def _drawn_seeds(settings: ReadSettings) -> Iterator[tuple[int | KernelPair | None, bool]]:
+    """Yield the seed of each shuffle that changes something, and whether it is one of files."""
+    for part in parts_of(stages_of(settings), choices=True):
+        if isinstance(part, Read):
+            reader = settings_of_read(settings, part)
+            if reader.shuffles_files:
+                yield reader.shuffle_seed, True
+        elif isinstance(part, SampleFromDatasets) or (
+            isinstance(part, Shuffle) and part.buffer != 1  # which hands out what it is given
+        ):
+            yield part.seed, False
 
 
 def check_global_seed_of_plan(plan: ResumePlan, dataset: Dataset | None = None) -> None:
@@ -133,14 +129,3 @@ def global_seed_of(settings: ReadSettings) -> Iterator[None]:
     finally:
         if seed_in_force() != before:
             tf.random.set_seed(before)
-
-
-def _first_seeds(
-    settings: ReadSettings, global_seed: int | None
-) -> tuple[KernelSeeds | None, KernelSeeds | None]:
-    """Return the seeds of the first shuffle of files and of the buffer, None where none matters."""
-    seeds = EpochSeeds(
-        settings=replace(settings, global_seed=global_seed, pass_index=0, epochs=1, loop="python")
-    )
-    files = seeds.of_files(0) if settings.shuffles_files else None
-    return files, None if settings.buffer in _NO_BUFFER else seeds.of_buffer(0)

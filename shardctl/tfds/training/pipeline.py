@@ -7,9 +7,9 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.stages import Read
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -21,7 +21,6 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.stage_calls import (
     StageCalls,
-    examples_of_host,
     input_context_of_host,
     split_of_host,
 )
@@ -72,33 +71,24 @@ def pipeline(
     else:
         tf.random.set_seed(settings.global_seed)
 
-    def read(
-        builder: Any, dataset: Dataset, spec: str, settings: ReadSettings, *, asserts: bool = True
-    ) -> Any:
-        config = tfds_config(settings, dataset, add_tfds_id=add_tfds_id)
-        config.assert_cardinality &= asserts
-        made = builder.as_dataset(
-            split=split_of_host(spec, settings),
+    def read_of(part: Read) -> Any:
+        own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
+        own_settings = settings_of_read(settings, part)
+        config = tfds_config(own_settings, of_own, add_tfds_id=add_tfds_id)
+        config.assert_cardinality &= part.has_cardinality
+        made = own.as_dataset(
+            split=split_of_host(spec_of_reader(part, of_own, spec), own_settings),
             read_config=config,
-            shuffle_files=settings.shuffles_files,
+            shuffle_files=own_settings.shuffles_files,
             decoders=decoders,
         )
         if transform is not None:
             made = made.map(transform, num_parallel_calls=tf.data.AUTOTUNE)
         return made
 
-    if settings.stages is None:
-        return behind_reader(
-            read(builder, dataset, planned.spec, settings), settings, planned.order
-        )
-
-    def read_of(part: Read) -> Any:
-        own, of_own = (builder, dataset) if part.data is None else _referred(part.data)
-        wanted = spec_of_reader(part, of_own, spec)
-        own_settings = settings_of_read(settings, part)
-        return read(own, of_own, wanted, own_settings, asserts=part.has_cardinality)
-
-    return StageCalls(reader=read_of).dataset(settings.stages)
+    return StageCalls(reader=read_of).dataset(
+        stages_of(settings, lambda: planned.order.num_examples)
+    )
 
 
 def _referred(reference: str) -> tuple[Any, Dataset]:
@@ -149,21 +139,3 @@ def _by_list(names: tuple[str, ...]) -> Callable[[list[Any]], list[Any]]:
         return found[0]
 
     return lambda files: sorted(files, key=rank)
-
-
-def behind_reader(read: Any, settings: ReadSettings, order: Order) -> Any:
-    """Return what a user makes of the reader's dataset: `shard`, `shuffle`, `repeat`, `batch`."""
-    read = examples_of_host(read, settings)
-    if settings.buffer is not None:
-        read = read.shuffle(
-            settings.buffer,
-            seed=settings.buffer_seed,
-            reshuffle_each_iteration=settings.buffer_reshuffle,
-        )
-    if settings.repeat_files:
-        read = read.take(order.epoch_size * settings.epochs)
-    elif settings.epochs > 1:
-        read = read.repeat(settings.epochs)
-    if settings.batch is not None:
-        read = read.batch(settings.batch, drop_remainder=settings.drop_remainder)
-    return read

@@ -132,7 +132,7 @@ class RecordReader:
                     found = found, self._tfds_ids(prefix, here)
                 return found, rank + tf.range(low, high)
 
-            records = self._adapter.make_tf_data(path).skip(skip).take(take)
+            records = self._records(path, skip, take)
             return records.batch(piece_size).enumerate().map(without_autograph(chosen_of))
 
         return files.interleave(
@@ -172,9 +172,12 @@ class RecordReader:
         tf = tensorflow()
         return (*(tf.constant(text, tf.string) for text in texts), reads.skip, reads.take)
 
+    def _records(self, path: Any, skip: Any, take: Any) -> Any:
+        return self._adapter.make_tf_data(path).skip(skip).take(take)
+
     def _of_file(self, path: Any, prefix: Any, skip: Any, take: Any) -> Any:
         tf = tensorflow()
-        records = self._adapter.make_tf_data(path).skip(skip).take(take)
+        records = self._records(path, skip, take)
         if not self.with_ids:
             return records
 
@@ -190,6 +193,27 @@ class RecordReader:
     def _adapter(self) -> Any:
         adapters = tensorflow_datasets("core.file_adapters")
         return adapters.ADAPTER_FOR_FORMAT[self.builder.info.file_format]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RangeReader(RecordReader):
+    """A range of codes in place of each file, for where nothing can be read; TFDS is not needed.
+
+    Elements are codes, int64 scalars, which are left as they are where records are decoded.
+    """
+
+    builder: Any = None
+
+    def decode(self, records: Any, decoders: Any = None) -> Any:
+        """Return the records, which are examples already."""
+        return records
+
+    def _columns(self, reads: Reads) -> tuple[Any, ...]:
+        firsts = self.codes.first_codes(reads) - reads.skip
+        return firsts, np.zeros_like(firsts), reads.skip, reads.take
+
+    def _records(self, path: Any, skip: Any, take: Any) -> Any:
+        return tensorflow().data.Dataset.range(path + skip, path + skip + take)
 
 
 def has_small_records(dataset: Dataset) -> bool:

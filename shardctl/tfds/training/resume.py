@@ -33,7 +33,7 @@ from shardctl.tfds.training.records import (
     has_small_records,
     kernel_shuffle,
 )
-from shardctl.tfds.training.staged_rest import rest_of_plan
+from shardctl.tfds.training.staged_rest import MakeReal, rest_of_plan
 
 
 @checked
@@ -96,12 +96,16 @@ def dataset_to_resume(
     *,
     allow_version: bool = False,
     checks_seed: bool = True,
+    real: MakeReal | None = None,
     transform: Transform | None,
     decoders: Any,
-    add_tfds_id: bool,
+    add_tfds_id: bool = False,
 ) -> Any:
-    """Return what `resume` does; with `checks_seed` false whatever global seed is in force now."""
-    if plan.settings.stages is not None:
+    """Return what `resume` does; with `checks_seed` false whatever global seed is in force now.
+
+    `real` makes the dataset of plans of one pipeline with stages, which is not read again.
+    """
+    if plan.sources:
         if plan.settings.host is not None:
             check_host(plan.settings.host, host)
         elif host is not None:
@@ -111,6 +115,7 @@ def dataset_to_resume(
             plan,
             allow_version=allow_version,
             checks_seed=checks_seed,
+            real=real,
             transform=transform,
             decoders=decoders,
             add_tfds_id=add_tfds_id,
@@ -118,23 +123,22 @@ def dataset_to_resume(
     here = fitted(builder, plan, host, allow_version=allow_version)
     if checks_seed:
         here.check_global_seed()
-    return dataset_of_plan(builder, here, transform, decoders, add_tfds_id=add_tfds_id)
+    reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
+    return dataset_of_plan(here, reader, transform, decoders)
 
 
 def dataset_of_plan(
-    builder: Any,
     here: FittedPlan,
-    transform: Transform | None,
-    decoders: Any,
-    *,
-    add_tfds_id: bool = False,
+    reader: RecordReader,
+    transform: Transform | None = None,
+    decoders: Any = None,
 ) -> Any:
     """Return the `tf.data.Dataset` of `resume`, whatever global seed is in force.
 
     Every shuffle in it is given the seeds of its kernel, which no global seed changes; but that of
     a plan of mode "exactly-once", whose order is free.
     """
-    resumed = _resumed(builder, here, decoders, add_tfds_id=add_tfds_id)
+    resumed = _Resumed(here=here, decoders=decoders, reader=reader)
     settings = here.settings
     following = epochs_that_follow(here.plan)
     examples = resumed.rest()
@@ -168,14 +172,15 @@ def resume_epochs(
     Arguments and errors are those of `resume`.
     """
     plan = as_plan(plan)
-    if plan.settings.stages is not None:
+    if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "
             "shardctl.tfds.resume reads what is left"
         )
     here = fitted(builder, plan, host, allow_version=allow_version)
     here.check_global_seed()
-    resumed = _resumed(builder, here, decoders, add_tfds_id=add_tfds_id)
+    reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
+    resumed = _Resumed(here=here, decoders=decoders, reader=reader)
     tf, plan = tensorflow(), here.plan
 
     def each() -> Iterator[tuple[int, Any]]:
@@ -222,20 +227,6 @@ def exact_order(
         transform=transform,
         decoders=decoders,
         add_tfds_id=add_tfds_id,
-    )
-
-
-def _resumed(builder: Any, here: FittedPlan, decoders: Any, *, add_tfds_id: bool) -> _Resumed:
-    return _Resumed(
-        here=here,
-        decoders=decoders,
-        reader=RecordReader(
-            builder=builder,
-            codes=here.codes(),
-            cycle=here.plan.cycle_length,
-            block=here.settings.block,
-            with_ids=add_tfds_id,
-        ),
     )
 
 
@@ -376,7 +367,7 @@ def replayed(
     `held` yields pieces of the records that the buffer held, as `RecordReader.chosen` does for
     `held_codes` in ascending order, or is None; `held_codes` (int64[p]) are their codes in the
     order in which they were read. `rest` yields the records that were to be read next. A record is
-    a string scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
+    a scalar or a tuple of them; `decode` makes a dataset of examples of a dataset of
     records. Outputs [state.emitted, stop) are handed out.
 
     TensorFlow's own shuffle is led to that place: as many examples as it has read pass through it
@@ -405,14 +396,15 @@ def _inputs_read(
 ) -> Any:
     """Return as many examples as the shuffle has read: those that it held in their places."""
     tf, ops = tensorflow(), tensorflow().raw_ops
-    width, num_held = len(tf.nest.flatten(spec)), np.int64(len(held_codes))
+    parts, num_held = tf.nest.flatten(spec), np.int64(len(held_codes))
+    width, kind = len(parts), parts[0].dtype
     order_read = np.argsort(held_codes, kind="stable")
     pieces = tf.data.Dataset.range(0, num_held, _PIECE_SIZE)
 
     def of_iterator(_: Any) -> Any:
         # A table without a name belongs to this iterator alone, and goes with it.
         table = ops.AnonymousMutableHashTableOfTensors(
-            key_dtype=tf.int64, value_dtype=tf.string, value_shape=[width]
+            key_dtype=tf.int64, value_dtype=kind, value_shape=[width]
         )
 
         def fill(num_pieces: Any, piece: Any) -> Any:
@@ -424,8 +416,8 @@ def _inputs_read(
                 return num_pieces + 1
 
         def found(keys: Any) -> Any:
-            empty = tf.fill([width], "")
-            return ops.LookupTableFindV2(table_handle=table, keys=keys, default_value=empty)
+            none = tf.zeros([width], kind)
+            return ops.LookupTableFindV2(table_handle=table, keys=keys, default_value=none)
 
         def packed(values: Any) -> Any:
             return tf.nest.pack_sequence_as(spec, tf.unstack(values, axis=-1))
@@ -487,4 +479,4 @@ def _choices(state: ShuffleState) -> Any:
 def _no_record(spec: Any) -> Any:
     tf = tensorflow()
     with tf.control_dependencies([tf.debugging.Assert(False, [_FEWER])]):
-        return tf.nest.map_structure(lambda part: tf.constant("", part.dtype), spec)
+        return tf.nest.map_structure(lambda part: tf.zeros([], part.dtype), spec)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,63 +11,60 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import check_same_dataset
-from shardctl.tfds.builder_layout import dataset_of, in_order_of
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
+from shardctl.tfds.training.fitted_plan import dataset_for
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.training.pipeline import pipeline
 
+MakeReal = Callable[[], Any]  # the real dataset of a pipeline, the same one each time
+
 
 def rest_of_plan(
-    builder: Any, plan: ResumePlan, *, allow_version: bool, checks_seed: bool = True, **how: Any
+    builder: Any,
+    plan: ResumePlan,
+    *,
+    allow_version: bool,
+    checks_seed: bool,
+    real: MakeReal | None,
+    **how: Any,
 ) -> Any:
     """Return what is left of a plan whose settings have stages, batches as they were.
 
-    `checks_seed` is that of `dataset_to_resume`; `how` are the arguments of `pipeline` for what an
-    example becomes.
+    `checks_seed` and `real` are those of `dataset_to_resume`; `how` are the arguments of `pipeline`
+    for what an example becomes.
 
     Raises:
         DatasetError: the dataset is another one or has changed.
         UsageError: the plan ends within a batch; a global seed in force as for `resume`.
     """
-    dataset = in_order_of(dataset_of(builder), [split.name for split in plan.dataset.splits])
+    dataset = dataset_for(plan, builder)
     spec = _given_spec(plan)
     planned = plan_order(dataset, spec, plan.settings)
     check_same_dataset(plan.dataset, planned.order.dataset, "plan", allow_version=allow_version)
     if checks_seed:
         check_global_seed(plan.settings, lambda: 2, of_plan=True)
-    return rest_of_stages(builder, spec, plan.settings, planned, plan.consumed, **how)
+    settings = plan.settings
+    made = real_dataset(builder, spec, settings, **how) if real is None else real()
+    own = OwnElements.of_order(made, planned.order)
+    steps = own.elements.element_after(plan.consumed)
+    try:
+        return own.made(start=steps)
+    except NotRebuildable as why:
+        if real is not None:
+            raise UsageError(f"{why}: the epochs of these stages are not parted") from why
+        return read_again(own, steps, why, pass_index=settings.pass_index, loop=settings.loop)
 
 
 def _given_spec(plan: ResumePlan) -> str | None:
     """Return the spec of readers that name none; of others the plan names what they read."""
-    assert plan.settings.stages is not None
-    readers = readers_of(plan.settings.stages)
-    return plan.spec if any(r.spec is None and r.data is None for r in readers) else None
-
-
-def rest_of_stages(
-    builder: Any,
-    spec: str | None,
-    settings: ReadSettings,
-    planned: PlannedOrder,
-    consumed: int,
-    **how: Any,
-) -> Any:
-    """Return what a pipeline with stages hands out after so many examples."""
-    own = OwnElements.of_order(real_dataset(builder, spec, settings, **how), planned.order)
-    steps = own.elements.element_after(consumed)
-    try:
-        return own.made(start=steps)
-    except NotRebuildable as why:
-        return read_again(own, steps, why, pass_index=settings.pass_index, loop=settings.loop)
+    return plan.spec if any(s.spec is None and s.data is None for s in plan.sources) else None
 
 
 def real_dataset(builder: Any, spec: str | None, settings: ReadSettings, **how: Any) -> Any:

@@ -16,6 +16,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import OTHER_FORMATS
 from shardctl.files.stores.remote_path import RemotePath, path_of
@@ -27,7 +28,7 @@ from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import resume
-from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow
+from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow, shape_of
 
 
 def why_not_files(reads: Reads) -> str | None:
@@ -126,7 +127,8 @@ class RealFiles:
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
-        return self._reading(elements, self.codes)
+        reading = self._reading(elements, self.codes)
+        return replace(reading, shape=shape_of(stages_of(settings)))
 
     @property
     def _spec(self) -> str | None:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
+
 from shardctl.core.arguments.checked import checked
+from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
-from shardctl.core.order.staged import StagedOrder
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.provided import provided
+from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.planning.order import PlannedOrder, plan_order
@@ -28,18 +32,14 @@ from shardctl.planning.verify import (
     spread_windows,
     taken,
 )
+from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.stage_calls import examples_of_host
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
+from shardctl.tfds.training.records import kernel_shuffle
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.reading import FitPass, Pass, iterate_whole
+from shardctl.tfds.verifying.reading import Pass, Reading, iterate_whole
 from shardctl.tfds.verifying.real_files import RealFiles
-from shardctl.tfds.verifying.staged_pass import (
-    StagedPass,
-    WindowPass,
-    check_names,
-    num_inputs_read,
-    shape_of,
-)
 
 # TensorFlow's shuffle takes about a second for a million numbers on the way to a window.
 _REACH = 4_000_000
@@ -107,6 +107,7 @@ def verify_order(
     check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
+    check_names(planned.order)
     check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
     with global_seed_of(settings):
         check.run()
@@ -134,9 +135,10 @@ class _Check(ReadCheck):
     def run(self) -> None:
         total = self.order.num_examples
         take = taken(self.take, self.read, total)
-        if isinstance(self.order, StagedOrder):
-            self._with_stages(self.order, Window(start=0, stop=take, read=self.read))
-            return
+        if not self.order.begins_anywhere:  # what is handed out has to be read from its start
+            if self.order.is_endless and self.take in (None, "all"):
+                take = BUDGETS[self.read]
+            total = take
         buffered = self.order.num_buffered is not None
         parts = spread_windows(
             total, take, epoch_size=self.order.stream_size, reach=_REACH if buffered else None
@@ -161,37 +163,6 @@ class _Check(ReadCheck):
             if self.difference is None and compare(window):
                 self.windows.append(window)
 
-    def _with_stages(self, order: StagedOrder, window: Window) -> None:
-        """Compare the beginning of a pass: what stages hand out has to be read from its start."""
-        settings, stages = order.settings, order.settings.stages
-        assert stages is not None
-        if order.is_endless and self.take in (None, "all"):
-            window = replace(window, stop=BUDGETS[window.read])
-        check_names(order)
-        num_earlier = settings.pass_index * (0 if order.is_endless else order.num_examples)
-        self._progress = Progress(
-            self.watch, "examples", window.stop + num_earlier, per_second=100_000
-        )
-        whole = not order.is_endless and window.stop == order.num_examples
-
-        def opened(size: int) -> Pass:
-            reading = self._source(window.read).pipeline(settings)
-            fit = settings.loop == "keras-fit" and settings.pass_index > 0
-            if not fit:
-                for _ in range(settings.pass_index):
-                    for _ in reading.elements:
-                        pass
-            return StagedPass(
-                reading,
-                shape_of(stages),
-                fit_epoch=settings.pass_index if fit else None,
-                stop=None if whole else window.stop,
-                progress=self._progress,
-            )
-
-        if self._compare(window, opened):
-            self.windows.append(window)
-
     def _can_read_from_start(self, window: Window, take: int) -> bool:
         """Whether it costs little more to read up to a window than to read it.
 
@@ -200,6 +171,8 @@ class _Check(ReadCheck):
         cost = self.order.settings.pass_index * self.order.num_examples + window.stop
         if self.order.num_buffered is not None:
             cost += min(self.order.num_buffered, self.order.stream_size)
+        if not self.order.begins_anywhere:
+            return True
         return self.take == "all" or cost <= self._most(window.read, take)
 
     def _most(self, read: Source, take: int) -> int:
@@ -215,13 +188,17 @@ class _Check(ReadCheck):
             if size == 1:  # a batch in which TensorFlow gives up holds nothing
                 settings = replace(settings, batch=None, drop_remainder=False)
             reading = source.pipeline(settings)
-            stop = window.stop
-            whole = stop == order.num_examples and settings.batch == order.settings.batch
-            if pass_index and settings.loop == "keras-fit":
-                return FitPass(reading, pass_index=pass_index)
-            iterate_whole(reading, pass_index)
-            stop_at = None if whole else stop
-            return Pass(reading, size=size, stop=stop_at, progress=self._progress)
+            whole = window.stop == order.num_examples and settings.batch == order.settings.batch
+            in_fit = bool(pass_index) and settings.loop == "keras-fit"
+            if not in_fit:
+                iterate_whole(reading, pass_index)
+            return Pass(
+                reading,
+                size=size,
+                stop=None if whole else window.stop,
+                fit_epoch=pass_index if in_fit else None,
+                progress=self._progress,
+            )
 
         return self._compare(window, opened)
 
@@ -266,3 +243,86 @@ class _Check(ReadCheck):
     @cached_property
     def _ranges(self) -> IndexRanges:
         return IndexRanges(resolved=self.planned.resolved, codes=self.order.codes)
+
+
+def check_names(order: Order) -> None:
+    """Refuse datasets whose files have the same names, which tfds_ids do not tell apart.
+
+    Raises:
+        UsageError: two readers read such files.
+    """
+    if len(order.sources) < 2:
+        return
+    firsts = order.codes.bases[
+        [i for i, split in enumerate(order.dataset.splits) if split.files and split.num_examples]
+    ]
+    for name in order.codes.tfds_ids(np.unique(firsts)):
+        order.codes.parse_tfds_id(name)
+
+
+# A stretch in the middle of an order, read by a plan that begins there, also through a buffer.
+
+
+def num_inputs_read(plan: ResumePlan, window: Window) -> int:
+    """Return how many examples are read from the beginning of a plan to the end of a window."""
+    size, state = window.stop - window.start, plan.shuffle
+    if state is None:
+        return size
+    # The buffer takes its next input only when it is asked for the output after.
+    last = min(state.num_elements, state.emitted + size - 1 + state.buffer_size)
+    return max(last - state.num_read, 0)
+
+
+class WindowPass(Pass):
+    """The positions of a window in the epoch of a plan that begins with it.
+
+    Through a shuffle buffer TensorFlow's own shuffle says which inputs come out. Those that are
+    read within the window come from the reading; those that the buffer held before it are taken
+    as predicted.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        order: ReaderOrder,
+        plan: ResumePlan,
+        *,
+        size: int,
+        window: Window,
+        progress: Progress | None,
+    ) -> None:
+        elements = examples_of_host(reading.elements, plan.settings)
+        reading = replace(reading, elements=elements)
+        num_inputs = num_inputs_read(plan, window)
+        super().__init__(reading, size=size, stop=num_inputs, progress=progress)
+        self._order = order
+        self._plan = plan
+        self._num_outputs = window.stop - window.start
+
+    def __iter__(self) -> Iterator[Int64s]:
+        state = self._plan.shuffle
+        if state is None:
+            yield from super().__iter__()
+            return
+        inputs = _shuffled_inputs(state, self._num_outputs)
+        pieces = list(super().__iter__())
+        read = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
+        is_new = inputs >= state.num_read
+        missing = np.flatnonzero(inputs >= state.num_read + len(read))
+        if len(missing):
+            inputs, is_new = inputs[: missing[0]], is_new[: missing[0]]
+        codes = np.empty_like(inputs)
+        codes[is_new] = read[inputs[is_new] - state.num_read]
+        codes[~is_new] = self._order.reading(self._plan.epoch).codes_at(inputs[~is_new])
+        self.num_done = len(codes)
+        yield codes
+
+
+def _shuffled_inputs(state: ShuffleState, count: int) -> Int64s:
+    """Return the inputs that TensorFlow's shuffle hands out next, int64[count]."""
+    tf = tensorflow()
+    seeds = tf.constant((state.seeds.seed, state.seeds.seed2), tf.int64)
+    numbers = tf.data.Dataset.range(state.num_elements)
+    shuffled = kernel_shuffle(numbers, state.buffer_size, seeds).skip(state.emitted).take(count)
+    pieces = list(shuffled.batch(1 << 16).as_numpy_iterator())
+    return np.concatenate(pieces) if pieces else np.empty(0, np.int64)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -43,13 +44,12 @@ from shardctl.planning.verify import (
     first_mismatch_in_any_order,
     taken,
 )
-from shardctl.tfds.stage_calls import examples_of_host
+from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.reading import Pass, Reading
+from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading
 from shardctl.tfds.verifying.real_files import RealFiles
-from shardctl.tfds.verifying.staged_pass import BatchedPass, PassesInTurn, WindowPass
 
 
 @checked
@@ -68,8 +68,7 @@ def verify_plan(
     other hosts, or made from a log, has no order to be compared with: every host has to read the
     examples that its instructions name, each once, and then the further epochs as such a host. Of
     one for a buffer without a seed the examples of each epoch are compared, in any order. The
-    calls after the read are run, batches with their sizes; over index ranges, where
-    `shardctl.tfds.resume` has no files, the examples alone. `take` bounds what is read of each
+    calls after the read are run, batches with their sizes. `take` bounds what is read of each
     reader, and a note says how much that is of what is left. All else that the plan says is
     compared with what it should say. `allow_version` takes a plan of another version or config
     whose files are the same.
@@ -83,7 +82,7 @@ def verify_plan(
     """
     dataset = as_dataset(dataset)
     plan = as_plan(plan)
-    if plan.settings.stages is not None:
+    if plan.sources:
         raise UsageError(
             "verify reads no plan of a pipeline with stages: resume with this plan and its proof "
             "compares it with the order, and verify with the same stages the order with the real "
@@ -143,7 +142,7 @@ class _PlanCheck(ReadCheck):
         opened_last: list[Pass] = []
 
         def opened(batch: int) -> Pass:
-            opened_last[:] = [self._opened(batch, window, host, progress)]
+            opened_last[:] = [self._opened(batch, size, host, progress)]
             return opened_last[0]
 
         def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
@@ -174,9 +173,6 @@ class _PlanCheck(ReadCheck):
                 num_read,
                 sum(self.num_left),
             )
-        batch = self.plan.settings.batch
-        if batch is not None and self.read == "index ranges" and self.windows:
-            yield f"batches of {batch:,} are formed of files alone: their sizes are not looked at"
 
     @property
     def _has_order(self) -> bool:
@@ -260,29 +256,20 @@ class _PlanCheck(ReadCheck):
             start, stop = stop, stop + self._order(host).epoch_size
         return None
 
-    def _opened(self, batch: int, window: Window, host: int | None, progress: Progress) -> Pass:
-        plan, size = self.plan, window.stop - window.start
-        if self.read == "index ranges":
-            ranges = IndexRanges(resolved=self._resolved, codes=self._codes)
-            reads = plan.instructions if host is None else plan.hosts[host].instructions
-            return pass_over_ranges(
-                replace(plan, instructions=reads),
-                ranges,
-                lambda: self._order(host),
-                num_first=self._num_first(host),
-                window=window,
-                batch=batch,
-                progress=progress,
-            )
-        files = RealFiles.of(self._resolved, self._codes)
+    def _opened(self, batch: int, size: int, host: int | None, progress: Progress) -> Pass:
+        plan = self.plan
+        source: RealFiles | IndexRanges
+        source = IndexRanges(resolved=self._resolved, codes=self._codes)
+        if self.read == "files":
+            source = RealFiles.of(self._resolved, self._codes)
         in_batches = plan.settings.batch
         if in_batches is None or batch == 1:
             # Where TensorFlow gives up, a batch holds nothing.
             alone = replace(plan, settings=without_dropping(plan.settings))
             alone = replace(alone, settings=replace(alone.settings, batch=None))
-            return Pass(files.resumed(alone, host), size=batch, stop=size, progress=progress)
+            return Pass(source.resumed(alone, host), size=batch, stop=size, progress=progress)
         return BatchedPass(
-            files.resumed(plan, host),
+            source.resumed(plan, host),
             batch=in_batches,
             total=self._num_left(host),
             stop=size,
@@ -376,52 +363,48 @@ def looked_at(dataset: Dataset, plan: ResumePlan) -> LookedAt:
     return LookedAt(broken=broken, reads=with_reads_of(plan, anew))
 
 
-# A plan read over index ranges: the epoch it begins in by its instructions, then whole epochs.
+class BatchedPass(Pass):
+    """A pass over batches of `batch` examples, `total` in all, that says which is of another size.
 
-
-def pass_over_ranges(
-    plan: ResumePlan,
-    ranges: IndexRanges,
-    order: Callable[[], ReaderOrder],
-    *,
-    num_first: int,
-    window: Window,
-    batch: int,
-    progress: Progress,
-) -> PassesInTurn:
-    """Return what one reader of a plan reads, whose own instructions the plan has.
-
-    `num_first` examples are in the epoch that the plan begins in. `order` gives that of the reader;
-    it is not asked where no epoch follows and no order is kept.
+    The last batch holds what is left. `wrong` is the first batch of another size.
     """
-    size = window.stop - window.start
-    sizes = [min(size, num_first)]
-    passes: list[Pass] = []
-    if not plan.exact:
-        reading = _each_once(plan, ranges)
-        passes.append(Pass(reading, size=batch, stop=sizes[0], progress=progress))
-    else:
-        first = replace(window, stop=window.start + sizes[0])
-        reading = ranges.planned(plan)
-        passes.append(
-            WindowPass(reading, order(), plan, size=batch, window=first, progress=progress)
-        )
-    epoch = plan.epoch
-    while sum(sizes) < size:
-        epoch += 1
-        sizes.append(min(size - sum(sizes), order().epoch_size))
-        reading = ranges.epoch(order(), epoch)
-        passes.append(Pass(reading, size=batch, stop=sizes[-1], progress=progress))
-    return PassesInTurn(passes, sizes)
 
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        batch: int,
+        total: int,
+        stop: int,
+        progress: Progress | None = None,
+    ) -> None:
+        super().__init__(reading, size=1, stop=stop, progress=progress)
+        self.wrong: BrokenPromise | None = None
+        self._batch = batch
+        self._total = total
+        self._num_handed_out = 0
 
-def _each_once(plan: ResumePlan, ranges: IndexRanges) -> Reading:
-    reads, num_held = plan.instructions, plan.num_pending_instructions
-    reads_all = plan.settings.host_mode.reads_all
-    if plan.hosts or plan.from_seen or plan.settings.host is None or not reads_all:
-        return ranges.planned(plan, reads)
-    # What the buffer held is the host's own; the rest its hosts share by `ds.shard`.
-    held = ranges.planned(plan, reads.select(slice(0, num_held)))
-    rest = ranges.planned(plan, reads.select(slice(num_held, None)))
-    shared = examples_of_host(rest.elements, plan.settings)
-    return Reading(elements=held.elements.concatenate(shared), codes_of=rest.codes_of)
+    def _batches(self) -> Iterator[Any]:
+        several = self._reading.elements.ragged_batch(max(1, BATCH_SIZE // self._batch))
+        ragged_tensor = tensorflow().RaggedTensor
+        for batches in several:
+            if isinstance(batches, ragged_tensor):
+                self._check(batches.row_lengths().numpy())
+                yield batches.flat_values.numpy()
+            else:  # of one size that tf.data knows
+                names = batches.numpy()
+                self._check(np.full(len(names), names.shape[1]))
+                yield names.ravel()
+
+    def _check(self, sizes: Int64s) -> None:
+        starts = self._num_handed_out + np.cumsum(sizes) - sizes
+        expected = np.clip(self._total - starts, 0, self._batch)
+        wrong = np.flatnonzero(sizes != expected)
+        if wrong.size and self.wrong is None:
+            at = int(wrong[0])
+            self.wrong = BrokenPromise(
+                name="after_read.batch",
+                promised=f"{expected[at]:,} examples in batch {starts[at] // self._batch:,}",
+                found=f"{sizes[at]:,}",
+            )
+        self._num_handed_out += int(sizes.sum())

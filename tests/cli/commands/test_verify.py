@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -263,11 +264,12 @@ def test_a_terminal_shows_how_far_it_is(
 def installed(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """Versions of libraries that seem to be installed; a toy runs in the place of PyTorch."""
     import shardctl.loaders.verify as bridge
-    from shardctl.loaders.live import WHERE
+    from shardctl.core.loaders.loader import LOADERS
 
     found = {"torch": "2.13.0"}
     monkeypatch.setattr(bridge, "installed_version", found.get)
-    monkeypatch.setitem(WHERE, "torch", "tests.loaders.toy_loaders:InOrder")
+    toy = replace(LOADERS["torch"], calls="tests.loaders.toy_loaders:InOrder")
+    monkeypatch.setitem(LOADERS, "torch", toy)
     return found
 
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.json_text import parse_json
 from shardctl.files.plan.reader import read_instructions
-from shardctl.files.record_columns import RecordColumns
 
 SPLITS = {"train": 0, "test": 1}
 RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_shard": 3}
@@ -67,41 +64,3 @@ def test_a_broken_list_is_refused_with_its_first_wrong_entry(value: Any, said: s
     with pytest.raises(DatasetError) as refused:
         read_instructions(value, SPLITS, "x")
     assert said in str(refused.value)
-
-
-def in_columns(records: list[dict[str, Any]], patch: pytest.MonkeyPatch) -> object:
-    """Return a list as a long one comes out of a file."""
-    patch.setattr("shardctl.files.json_text._LONG", 1)
-    items = ",\n    ".join(map(json.dumps, records))
-    text = f'{{"file_instructions": [\n    {items}\n  ]}}'
-    document: Any = parse_json(text.encode(), source="x", packed=("file_instructions",))
-    found = document["file_instructions"]
-    assert isinstance(found, RecordColumns)
-    return found
-
-
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        ({"split": "trian"}, "x, entry 2: file 'a' of split 'trian'; the splits are train, test"),
-        ({"take": 3}, "x, entry 2: skip 1 and take 3 do not fit a file of 3"),
-        ({"skip": 4, "take": 0}, "x, entry 2: skip 4 and take 0 do not fit a file of 3"),
-    ],
-)
-def test_a_broken_long_list_is_refused_alike(
-    wrong: dict[str, Any], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found = in_columns([RECORD, RECORD, {**RECORD, **wrong}, RECORD], monkeypatch)
-    with pytest.raises(DatasetError) as refused:
-        read_instructions(found, SPLITS, "x")
-    assert said in str(refused.value)
-
-
-@pytest.mark.parametrize("more", [{}, {"shard_index": 5}])
-def test_a_long_list_is_read_as_a_short_one_is(
-    more: dict[str, int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    some = [RECORD, {**RECORD, "split": "test", "skip": 0}, RECORD]
-    records = [{**record, **more} for record in some]
-    found = read_instructions(in_columns(records, monkeypatch), SPLITS, "x")
-    assert found == read_instructions(records, SPLITS, "x")

@@ -298,15 +298,6 @@ def test_a_wrong_value_under_a_right_digest_is_refused(
         parse_plan(sealed(PLANS[name], path, value), source="plan")
 
 
-def test_a_long_list_where_no_plan_has_one_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is no Python list, and has no place in a digest."""
-    monkeypatch.setattr("shardctl.files.json_text._LONG", 1)
-    text = text_of(PLANS["exact"], plan_json)
-    long = '"spec": {"file_instructions": [\n {"a": 1},\n {"a": 2}\n]}, "s":'
-    with pytest.raises(DatasetError, match="does not match its digest"):
-        parse_plan(text.replace('"spec":', long).encode(), source="plan")
-
-
 @pytest.mark.parametrize(
     ("data", "text"),
     [

@@ -15,7 +15,6 @@ from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.resume.resume_plan import MAX_HOSTS, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.files.plan.reader import parse_plan
 from shardctl.files.plan.writer import plan_json, plan_yaml
@@ -85,7 +84,6 @@ def test_a_host_without_examples_is_in_no_epoch() -> None:
         ({}, {"consumed": [1], "hosts": 0}, "hosts=0: a number from 1"),
         ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave host out"),
         ({"repeat_files": True}, {"consumed": [1]}, "repeat_files=True with to_hosts"),
-        ({"stages": parse_stages("take(3)")}, {"consumed": [1]}, "to_hosts with stages"),
         ({}, {}, "host 0 of 2: say how far"),
     ],
 )

@@ -23,9 +23,8 @@ from shardctl.rendering.diff.diff import (
     diff_table,
     moved_line,
 )
-from shardctl.rendering.text.looks import annotation
 from shardctl.rendering.text.setting_origins import SettingOrigins
-from shardctl.rendering.text.tables import PLAIN, Screen
+from shardctl.rendering.text.tables import PLAIN, Screen, annotation
 from tests.planning.diff.diff_cases import dataset_of
 from tests.rendering.github_runner import as_github_reads
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rich.markdown import Markdown
 
-from shardctl.rendering.guide.markdown import resolve_links
+from shardctl.rendering.guide_page import resolve_links
 
 
 def shown(text: str) -> list[tuple[str, str]]:

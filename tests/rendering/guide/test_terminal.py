@@ -8,7 +8,7 @@ import pytest
 from rich.cells import cell_len
 
 from shardctl.guide.guides import Guide, guide_questions, read_guide
-from shardctl.rendering.guide.terminal import guide_on_terminal
+from shardctl.rendering.guide_page import guide_on_terminal
 from shardctl.rendering.text.tables import Screen
 
 GUIDE = Guide(

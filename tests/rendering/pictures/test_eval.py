@@ -9,8 +9,8 @@ import pytest
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.rendering.pictures.eval import eval_pictures
-from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Box, Label, Line, Picture
+from shardctl.rendering.pictures.svg import svg_file
 from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, evaluations
 from tests.rendering.pictures.drawn import check_labels

@@ -9,9 +9,9 @@ import pytest
 
 from shardctl.planning.shard_map import strips
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Box, Label, Line, Picture
 from shardctl.rendering.pictures.simulate import simulate_pictures, strips_picture
+from shardctl.rendering.pictures.svg import svg_file
 from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, simulations
 from tests.rendering.pictures.drawn import check_labels

@@ -9,9 +9,10 @@ import pytest
 
 import shardctl
 from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.loaders.hugging_face import loaded
 from shardctl.planning.order import plan_order
 from shardctl.planning.simulate import simulate
-from shardctl.rendering.python.loaders import loaded, loader_python
+from shardctl.rendering.python.loaders import loader_python
 from tests.planning.lint.rules.rule_cases import dataset
 
 WAYS: list[tuple[str, dict[str, Any]]] = [

@@ -14,7 +14,7 @@ from shardctl.core.secrets import public_url
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.pipelines import readers_of
 from shardctl.planning.report.report import report
-from shardctl.rendering.report.again import again
+from shardctl.rendering.report.document import again
 
 
 def line(*arguments: Any, **named: Any) -> str:

@@ -6,8 +6,7 @@ import re
 from typing import Any
 
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.simulate import simulate_table
-from shardctl.rendering.terminal.strips import strip_lines
+from shardctl.rendering.simulate import simulate_table, strip_lines
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
 from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, simulations

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.rendering.text.looks import annotation
+from shardctl.rendering.text.tables import annotation
 from tests.cases import check_cases
 from tests.rendering.github_runner import as_github_reads
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -13,7 +14,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.phrase import Argument, Phrase, named_arguments, phrase
 from shardctl.core.text import quoted
 from shardctl.rendering.text.command_line import as_options, option_name
-from tests.core.phrase_calls import calls_of_phrase
+from tests.core.phrase_calls import PACKAGE, calls_of_phrase
 
 
 @pytest.mark.parametrize(
@@ -51,8 +52,12 @@ def options() -> set[str]:
 
 
 def arguments_in_templates() -> Iterator[str]:
+    stories = PACKAGE / "planning" / "lint" / "stories.md"
+    templates = [stories.read_text("utf-8")]
     for _, call in calls_of_phrase():
-        template = call.args[0].value  # type: ignore[attr-defined]
+        if isinstance(call.args[0], ast.Constant):
+            templates.append(str(call.args[0].value))
+    for template in templates:
         yield from re.findall(r"\{([a-z_]+)(?:!|=[^{}]*)?\}", template)
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from shardctl.rendering.text.looks import SLOT_LOOKS, slot_styled, styled
+from shardctl.rendering.text.tables import SLOT_LOOKS, slot_styled, styled
 
 BLACK, WHITE = "000000", "ffffff"
 # Of each terminal its backgrounds, its bright red (91) and its bright magenta (95): xterm's

@@ -8,7 +8,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.tfds.graphs.predicted import IndexElements, elements_of
+from shardctl.tfds.graphs.predicted import Elements, IndexElements
 
 DATASET = Dataset(name="d", splits=(Split(name="train", shard_lengths=(5, 5)),))
 
@@ -17,7 +17,7 @@ DATASET = Dataset(name="d", splits=(Split(name="train", shard_lengths=(5, 5)),))
     "stages", ["batch(4) | repeat(2) | shuffle(1, seed=1)", "batch(4) | repeat(2)"]
 )
 def test_partial_batches_are_counted_as_they_are(stages: str) -> None:
-    found = elements_of(plan_order(DATASET, None, as_settings({"stages": stages})).order)
+    found = Elements(plan_order(DATASET, None, as_settings({"stages": stages})).order)
     assert (found.num_elements, found.num_examples, found.up_to(9)) == (6, 20, 6)
     assert found.examples(0, 6)[2].tolist() == [4, 4, 2, 4, 4, 2]
     assert [found.element_after(n) for n in (0, 4, 8, 10, 14, 20)] == [0, 1, 2, 3, 4, 6]
@@ -28,9 +28,14 @@ def test_partial_batches_are_counted_as_they_are(stages: str) -> None:
 
 
 def test_the_short_form_has_the_batches_of_its_settings() -> None:
-    found = elements_of(plan_order(DATASET, None, ReadSettings(batch=4, epochs=2)).order)
+    found = Elements(plan_order(DATASET, None, ReadSettings(batch=4, epochs=2)).order)
     assert (found.num_elements, found.num_examples) == (5, 20)
     assert [found.element_after(n) for n in (0, 4, 20)] == [0, 1, 5]
+    assert found.examples(3, 5)[2].tolist() == [4, 4]
+    single = Elements(plan_order(DATASET, None, ReadSettings(cycle=1)).order)
+    assert single.examples(3, 6)[1].tolist() == [3, 4, 5]
+    assert single.examples(3, 6)[2].tolist() == [1, 1, 1]
+    assert (single.num_elements, single.examples(4, 4)[2].tolist()) == (10, [])
 
 
 def test_a_pipeline_without_end_is_followed() -> None:

@@ -18,6 +18,10 @@ class Given(Elements):
         self.sizes = widths
 
     @property
+    def num_sources(self) -> int:
+        return 1
+
+    @property
     def num_elements(self) -> int:
         return len(self.sizes)
 

@@ -122,9 +122,8 @@ def test_the_end_of_an_epoch_is_the_start_of_the_next(builder: Any) -> None:
 
 def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any) -> None:
     settings = changed(FILES, epochs=2, batch=4)
-    later = shardctl.tfds.keras_epochs(builder, "train", settings, epochs=3, initial_epoch=1)
     with pytest.raises(UnpredictableOrderError, match="timing"):
-        next(later)
+        shardctl.tfds.keras_epochs(builder, "train", settings, epochs=3)
 
 
 @pytest.mark.parametrize(

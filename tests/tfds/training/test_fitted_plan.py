@@ -15,6 +15,7 @@ from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.tfds.training.fitted_plan import epochs_that_follow, fitted, reads_of_epoch
+from shardctl.tfds.training.records import RangeReader
 from tests.tfds_datasets import build_dataset
 
 pytestmark = pytest.mark.tensorflow
@@ -50,7 +51,7 @@ def test_a_plan_for_one_reader_is_read_as_it_is(builder: Any, folder: Path) -> N
     assert found.settings == found.plan.settings
     # File 0 is read; of file 1 one of 5 examples is.
     assert found.order().read(4, 11).tolist() == list(range(4, 11))
-    assert found.codes().names([4, 10]) == ["4", "10"]
+    assert found.reader(RangeReader).codes.names([4, 10]) == ["4", "10"]
 
 
 @pytest.mark.parametrize(("host", "num_examples", "epoch_size"), [(0, 4, 6), (1, 3, 5)])

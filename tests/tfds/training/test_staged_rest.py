@@ -133,3 +133,13 @@ def test_epochs_of_fit_are_those_of_one_run(builder: Any) -> None:
     )
     made = {epoch: plain(dataset) for epoch, dataset in found}
     assert made == {1: passes[2][4:], 2: passes[4]}  # two iterators an epoch
+
+
+def test_a_log_of_a_pipeline_with_stages_has_its_unseen_examples_left(builder: Any) -> None:
+    """What was seen is no place in the order of the stages."""
+    dataset = shardctl.tfds.dataset_of(builder)
+    settings = staged("repeat(2) | shuffle(7, seed=2) | batch(3)")
+    total = shardctl.plan_order(dataset, "train").order.num_examples
+    plan = shardctl.resume_unseen(dataset, "train", settings, seen=[0, 3])
+    left = [int(e["id"]) for e in shardctl.tfds.resume(builder, plan).as_numpy_iterator()]
+    assert left == [1, 2, *range(4, total)]

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from shardctl.core.arrays import Int64s
-from shardctl.tfds.verifying.reading import Pass, Reading
-from shardctl.tfds.verifying.staged_pass import BatchedPass, PassesInTurn
+from shardctl.tfds.verifying.reading import Reading
+from shardctl.tfds.verifying.verify_plan import BatchedPass
 
 
 def codes_of(batch: Any) -> Int64s:
@@ -50,17 +50,3 @@ def test_a_batch_of_another_size_is_wrong(
     list(found)
     said = found.wrong
     assert (None if said is None else (said.promised, said.found)) == wrong
-
-
-def test_passes_follow_one_another_until_one_is_short() -> None:
-    import tensorflow as tf
-
-    def read(start: int, stop: int) -> Pass:
-        elements = tf.data.Dataset.range(start, stop)
-        return Pass(Reading(elements=elements, codes_of=codes_of), size=4, stop=stop - start)
-
-    whole = PassesInTurn([read(0, 5), read(7, 9)], [5, 2])
-    assert np.concatenate(list(whole)).tolist() == [0, 1, 2, 3, 4, 7, 8]
-    assert (whole.num_done, whole.reason) == (7, None)
-    short = PassesInTurn([read(0, 5), read(7, 9)], [6, 2])
-    assert np.concatenate(list(short)).tolist() == [0, 1, 2, 3, 4]

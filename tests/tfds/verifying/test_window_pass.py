@@ -13,8 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.verify import Window
 from shardctl.tfds.verifying.real_files import RealFiles
-from shardctl.tfds.verifying.staged_pass import num_inputs_read
-from shardctl.tfds.verifying.verify import verify
+from shardctl.tfds.verifying.verify import num_inputs_read, verify
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed
 from tests.core.order.toy_pipelines import (

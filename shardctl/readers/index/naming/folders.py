@@ -75,7 +75,7 @@ def nothing_in(store: Store, folder: str) -> str:
     has = f"; it has {choices(names, 4)}" if names else "; it is empty"
     return (
         f"{quoted(folder, 200)} has no record files (.tfrecord, .array_record, .parquet, .arrow, "
-        f".mds, .tar, .riegeli), nor have its subfolders{has}"
+        f".mds, .tar), nor have its subfolders{has}"
     )
 
 

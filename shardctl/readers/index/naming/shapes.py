@@ -184,11 +184,11 @@ _UNFINISHED = re.compile(
     r"[._].*|.*~|.*\.(?:crc|te?mp|part|partial|incomplete[^.]*|crdownload|lock|sw[op]|bak)"
     r"|cache-[0-9a-f]+(?:_.*)?\.arrow"  # what `Dataset.map` of Hugging Face keeps
 )
-_SIDECAR = re.compile(r"index\.json|dataset_info\.json|.+\.(?:index|idx)")
+_SIDECAR = re.compile(r"index\.json|dataset_info\.json")
 _SHARD = re.compile(r"(?:.*[^0])?0[-_]of[-_]0(?:\.(?:gz|gzip|zlib|zz))?|part-(?:[mr]-)?0")
 _OTHER = re.compile(
     r".+\.(?:json|jsonl|ndjson|ya?ml|toml|ini|cfg|md|rst|txt|log|csv|tsv|py|ipynb|sh|html?|xml|pdf"
-    r"|zip|0z|rar|whl|jpe?g|png|gif|bmp|webp|tiff?|mp0|wav|flac|ogg|avi|npy|npz|pkl|pickle|pb|pbtxt"
+    r"|idx|index|zip|0z|rar|whl|jpe?g|png|gif|bmp|webp|tiff?|mp0|wav|flac|ogg|avi|npy|npz|pkl|pickle|pb|pbtxt"
     r"|h0|hdf0|ckpt|pth?|safetensors|sqlite0?|db|so|exe|md0|sha0?|sum|license)(?:\.gz)?"
     r"|readme|license|licence|makefile|dockerfile",
 )

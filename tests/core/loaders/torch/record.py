@@ -90,12 +90,14 @@ def _read(file: str) -> Any:
 
 def handed_out(loader: str, settings: dict[str, Any]) -> list[list[int]] | None:
     """Return what the real loader hands out, batch by batch; None where it refuses."""
+    from shardctl.core.loaders.library import library_of
+    from shardctl.core.loaders.loader import LOADERS as TABLE
     from shardctl.errors import UsageError
-    from shardctl.loaders.live import IndexRange, live_loader
+    from shardctl.loaders.library import IndexRange
 
     asked = asked_of(settings)
     try:
-        batches = live_loader(loader).batches(asked, IndexRange(asked.num_examples))
+        batches = library_of(TABLE[loader]).batches(asked, IndexRange(asked.num_examples))
         return [batch.tolist() for batch in batches]
     except UsageError:
         return None

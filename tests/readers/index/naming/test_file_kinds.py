@@ -17,11 +17,11 @@ from shardctl.readers.index.naming.shapes import FileKind, file_kind, is_passed_
             "part-00000-3f2504e0-4f89-11d3-9a0c-0305e82c3301.c000.snappy.parquet",
         ),
         (FileKind.SHARD, "train-00000-of-01024 part-00003 part-r-00003 a_3_of_8 a-3-of-8.gz"),
-        (FileKind.SIDECAR, "index.json dataset_info.json a.tfrecord.index a.idx"),
+        (FileKind.SIDECAR, "index.json dataset_info.json"),
         (
             FileKind.OTHER,
             "features.json README.md LICENSE labels.txt a.csv a.py a.jpg state.json a.jsonl.gz "
-            "a.zip a.7z a.mp4 a.h5 model.safetensors a.sha256 a.parquet.md5",
+            "a.zip a.idx a.tfrecord.index a.7z a.mp4 a.h5 model.safetensors a.sha256 a.parquet.md5",
         ),
         (
             FileKind.UNFINISHED,

@@ -13,15 +13,15 @@ from shardctl.readers.records.sidecars import ExpectedCount, disagreement
     [
         (3, 9, None),
         (3, None, None),
-        (4, 9, "holds 3 examples, and a.idx says 4"),
-        (4, 8, "holds 3 examples, and a.idx says 4"),
-        (3, 8, "has 9 bytes, and a.idx says 8"),
+        (4, 9, "holds 3 examples, and index.json says 4"),
+        (4, 8, "holds 3 examples, and index.json says 4"),
+        (3, 8, "has 9 bytes, and index.json says 8"),
     ],
 )
 def test_counts_and_sizes_are_compared(
     num_examples: int, num_bytes: int | None, said: str | None
 ) -> None:
-    expected = ExpectedCount(num_examples=num_examples, num_bytes=num_bytes, said_by="a.idx")
+    expected = ExpectedCount(num_examples=num_examples, num_bytes=num_bytes, said_by="index.json")
     assert disagreement(StoredFile(path="a", num_bytes=9), 3, expected) == said
 
 

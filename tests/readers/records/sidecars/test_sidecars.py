@@ -20,7 +20,7 @@ from tests.tfds_datasets import build_dataset
 def of_folder(folder: Path) -> tuple[Sidecars, list[StoredFile]]:
     """Return the sidecars of a folder, and its record files."""
     files = sorted(LocalStore().scan(str(folder)), key=lambda file: file.path)
-    beside = [file for file in files if file.path.endswith((".json", ".idx"))]
+    beside = [file for file in files if file.path.endswith(".json")]
     return Sidecars(beside), [file for file in files if file not in beside]
 
 
@@ -69,14 +69,6 @@ def test_files_that_are_not_as_the_metadata_say_are_named(tmp_path: Path) -> Non
     }
 
 
-def test_an_index_of_records_beside_metadata_is_asked_too(tmp_path: Path) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [1]})
-    file = next(folder.glob("toy-train*"))
-    file.write_bytes(framed(b"abc"))
-    file.with_name(file.name + ".idx").write_text("0 20\n")
-    assert differences(folder) == {file.name: "has 19 bytes, and " + file.name + ".idx says 20"}
-
-
 def test_a_shard_that_is_missing_at_the_end_is_absent(tmp_path: Path) -> None:
     folder = tmp_path / "mds"
     shutil.copytree(RECORDED / "mds_plain", folder)
@@ -90,10 +82,9 @@ def test_sidecars_that_cannot_be_read_are_problems_and_nothing_else(tmp_path: Pa
     (tmp_path / "index.json").write_text('{"shards": [')
     (tmp_path / "dataset_info.json").write_text('{"name": "d"}')
     (tmp_path / "a.tfrecord").write_bytes(framed(b"a"))
-    (tmp_path / "a.idx").write_text("hello")
     sidecars, (file,) = of_folder(tmp_path)
     assert sidecars.disagreement(file, 5) is None
-    assert len(sidecars.problems) == 3
+    assert len(sidecars.problems) == 2
     assert "is not JSON" in "".join(sidecars.problems)
 
 
@@ -146,12 +137,11 @@ def test_index_compares_hashes_where_contents_are_checked(tmp_path: Path) -> Non
 
 
 def test_many_faulty_sidecars_are_not_all_named(tmp_path: Path) -> None:
-    for shard in range(50):
-        (tmp_path / f"{shard:02}.tfrecord").write_bytes(framed(b"a"))
-        (tmp_path / f"{shard:02}.idx").write_text("hello")
-    warnings = index(tmp_path, cache=False).warnings
-    assert len(warnings) == 21
-    assert warnings[-1] == "more files beside the record files cannot be read"
+    (tmp_path / "index.json").write_text("hello")
+    (file,) = LocalStore().scan(str(tmp_path))
+    problems = Sidecars([file] * 50).problems
+    assert len(problems) == 21
+    assert problems[-1] == "more files beside the record files cannot be read"
 
 
 def test_many_folders_are_asked_for_their_own_files(tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.text import inert, printable
-from shardctl.rendering.pictures.formats.svg import svg_element, svg_file
 from shardctl.rendering.pictures.palette import DARK, LIGHT
 from shardctl.rendering.pictures.picture import (
     NUM_LEVELS,
@@ -22,6 +21,7 @@ from shardctl.rendering.pictures.picture import (
     Picture,
     Spot,
 )
+from shardctl.rendering.pictures.svg import svg_element, svg_file
 from tests.cases import check_cases, few_or_many
 from tests.rendering.pictures.drawn import HOSTILE_TEXTS, picture
 

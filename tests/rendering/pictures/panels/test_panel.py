@@ -6,7 +6,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.rendering.pictures.axes import round_ticks
-from shardctl.rendering.pictures.panels.panel import (
+from shardctl.rendering.pictures.panel import (
     Panel,
     PanelRow,
     byte_ticks,

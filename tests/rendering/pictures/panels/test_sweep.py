@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.hosts.hosts import HostsPlan
-from shardctl.rendering.pictures.panels.sweep import sweep_picture
+from shardctl.rendering.pictures.panel import sweep_picture
 from shardctl.rendering.pictures.picture import Box, Label, Picture
 from tests.cases import FUZZ, check_cases
 from tests.rendering.hosts.host_plans import IMAGENET, plan

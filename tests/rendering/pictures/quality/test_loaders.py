@@ -8,8 +8,8 @@ import pytest
 
 import shardctl
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
+from shardctl.rendering.pictures.loaders import loaders_pictures
 from shardctl.rendering.pictures.picture import Box, Label, Line
-from shardctl.rendering.pictures.quality.loaders import loaders_pictures
 from tests.planning.quality.quality_orders import even_dataset
 from tests.rendering.pictures.drawn import check_labels
 

@@ -13,12 +13,12 @@ import shardctl
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import quality
-from shardctl.rendering.pictures.formats.svg import svg_file
 from shardctl.rendering.pictures.picture import WIDTH, Band, Box, Cells, Line, Picture, Spot
-from shardctl.rendering.pictures.quality.quality import (
+from shardctl.rendering.pictures.shuffling import (
     quality_pictures,
     score_picture,
 )
+from shardctl.rendering.pictures.svg import svg_file
 from tests.cases import check_cases, few_or_many, in_this_run
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
 from tests.rendering.pictures.drawn import check_labels

@@ -8,7 +8,7 @@ import pytest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.shard_map import ShardMap, shard_map
 from shardctl.rendering.pictures.picture import NUM_LEVELS, Cells, Picture
-from shardctl.rendering.pictures.quality.shard_map import levels, shard_map_picture
+from shardctl.rendering.pictures.shard_map import levels, shard_map_picture
 from tests.planning.quality.quality_orders import order_of
 from tests.rendering.pictures.drawn import check_labels
 

@@ -7,7 +7,7 @@ import pytest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import quality
 from shardctl.rendering.pictures.picture import Box
-from shardctl.rendering.pictures.quality.what_if import what_if_picture
+from shardctl.rendering.pictures.what_if import what_if_picture
 from shardctl.rendering.text.quantities import human_bytes
 from tests.planning.quality.quality_orders import even_dataset, quality_alone
 from tests.rendering.pictures.drawn import check_labels

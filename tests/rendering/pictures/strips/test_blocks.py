@@ -6,8 +6,8 @@ import pytest
 
 from shardctl.planning.shard_map import strips
 from shardctl.planning.simulate import simulate
-from shardctl.rendering.pictures.blocks import block, block_label, cut, names_of
 from shardctl.rendering.pictures.picture import Label, text_width
+from shardctl.rendering.pictures.simulate import block, block_label, cut, names_of
 from tests.rendering.pictured import dataset
 
 ORDER = simulate(dataset(30, 30), "train", {"cycle": 2, "block": 4}, take=None).order

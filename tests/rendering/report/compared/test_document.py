@@ -12,7 +12,7 @@ from shardctl.planning.quality.quality import quality
 from shardctl.planning.report.compare import compare_sides
 from shardctl.planning.report.compared_side import Side
 from shardctl.rendering.quality.quality import quality_document
-from shardctl.rendering.report.compared.document import comparison_document
+from shardctl.rendering.report.compared_page import comparison_document
 from tests.planning.diff.diff_cases import dataset_of
 
 TOY = dataset_of({"train": (30, 40, 50), "test": (10, 7)})

@@ -10,7 +10,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.report.compare import ReportComparison, compare_sides
 from shardctl.planning.report.compared_side import Side
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.compared.figures import (
+from shardctl.rendering.report.compared_figures import (
     evaluation_section,
     hosts_section,
     shuffle_section,

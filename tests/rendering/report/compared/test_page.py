@@ -13,7 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
 from shardctl.planning.report.compare import ReportComparison, compare_sides
 from shardctl.planning.report.compared_side import Side
-from shardctl.rendering.report.compared.page import comparison_body, comparison_page
+from shardctl.rendering.report.compared_page import comparison_body, comparison_page
 from tests.cases import FUZZ, check_cases
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
 from tests.rendering.pictures.drawn import HOSTILE

@@ -12,7 +12,7 @@ from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.report.compare import ReportComparison, compare_sides
 from shardctl.planning.report.compared_side import Side
 from shardctl.planning.snapshot import snapshot
-from shardctl.rendering.report.compared.figures import (
+from shardctl.rendering.report.compared_figures import (
     dataset_line,
     parting_section,
     setting_text,

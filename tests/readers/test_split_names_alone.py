@@ -1,4 +1,4 @@
-"""Layout files whose long lists are taken out as they are read: the same datasets and errors."""
+"""The names of splits read alone, for what must be quick."""
 
 from __future__ import annotations
 
@@ -7,20 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
-from shardctl.files import json_text as json_lists
-from shardctl.files import record_columns
-from shardctl.files import yaml_text as yaml_lists
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.layout import layout
 from shardctl.readers.layout_file import dataset_from_layout, read_layout_file
 from shardctl.rendering.layout import layout_document
-from tests.cases import FUZZ, add_cases, seed_of_test
-from tests.files.lists.layout_texts import changed
 
 
 def texts(draw: random.Random) -> Iterator[tuple[str, str]]:
@@ -43,43 +36,6 @@ def texts(draw: random.Random) -> Iterator[tuple[str, str]]:
     for document in (written, strange, layout_document(layout(dataset))):
         yield ".json", "".join(to_json(document))
         yield ".yaml", "".join(to_yaml(document))
-
-
-def check(seeds: range, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for seed in seeds:
-        draw = random.Random(seed)
-        monkeypatch.setattr(record_columns, "_FIRST", draw.choice((90, 200, 4096)))
-        for suffix, text in texts(draw):
-            path = folder / f"toy{suffix}"
-            path.write_bytes(changed(draw, text).encode())
-            found = []
-            for num_bytes in (3, 1 << 30):
-                monkeypatch.setattr(json_lists, "_LONG", num_bytes)
-                monkeypatch.setattr(yaml_lists, "_LONG", num_bytes)
-                found.append(answer(path))
-            assert found[0] == found[1], f"seed {seed}: {path.read_bytes()!r}"
-            add_cases()
-
-
-def answer(path: Path) -> str:
-    try:
-        dataset = read_layout_file(path)
-    except DatasetError as error:
-        return str(error)
-    return repr((vars(dataset.identity), [vars(split) for split in dataset.splits]))
-
-
-@pytest.mark.long
-def test_lists_taken_out_change_no_dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    check(range(50), tmp_path, monkeypatch)
-
-
-@pytest.mark.fuzz
-def test_lists_taken_out_change_no_dataset_of_any_text(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = seed_of_test()
-    check(range(first, first + FUZZ), tmp_path, monkeypatch)
 
 
 def test_names_of_splits_alone_are_those_of_the_dataset(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from rich import box
@@ -19,14 +21,15 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from shardctl.rendering.guide.markdown import resolve_links
-from shardctl.rendering.text.looks import WIDEST
+from shardctl.rendering.text.tables import WIDEST
 
 if TYPE_CHECKING:
+    from markdown_it.token import Token
     from rich.console import ConsoleOptions, RenderResult
 
     from shardctl.guide.guides import Guide
     from shardctl.rendering.text.tables import Screen
+
 
 # Weight alone, as in man pages: it is readable on black and on white.
 _THEME = Theme(
@@ -115,3 +118,38 @@ def guide_on_terminal(guide: Guide, screen: Screen) -> str:
     with console.capture() as capture:
         console.print(page)
     return "".join(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+
+
+# The Markdown of a guide as tokens, parsed by the parser that comes with Rich.
+
+_OTHER_GUIDE = re.compile(r"([a-z-]+)\.md(?:#.*)?")
+
+
+def resolve_links(document: Markdown) -> list[Token]:
+    """Make links to other guides the commands that show them, and return the document's tokens.
+
+    On GitHub `resume.md` opens the guide beside this one; on a terminal nothing would.
+    """
+    for token in document.parsed:
+        if token.children:
+            token.children = list(_resolved(token.children))
+    return document.parsed
+
+
+def _resolved(tokens: Sequence[Token]) -> Iterator[Token]:
+    from markdown_it.token import Token
+
+    open_guide: str | None = None
+    for token in tokens:
+        if token.type == "link_open":
+            match = _OTHER_GUIDE.fullmatch(str(token.attrs.get("href", "")))
+            if match is not None:
+                open_guide = match[1]
+                continue
+        elif token.type == "link_close" and open_guide is not None:
+            yield Token("text", "", 0, content=" (")
+            yield Token("code_inline", "code", 0, content=f"shardctl help {open_guide}")
+            yield Token("text", "", 0, content=")")
+            open_guide = None
+            continue
+        yield token

@@ -6,9 +6,10 @@ import pickle
 
 import pytest
 
+from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import MissingDependencyError
-from shardctl.loaders.live import IndexRange, library, live_loader
+from shardctl.loaders.library import IndexRange, library
 
 
 def test_an_index_range_is_a_list_of_its_indices_in_other_processes_too() -> None:
@@ -23,9 +24,9 @@ def test_an_index_range_is_a_list_of_its_indices_in_other_processes_too() -> Non
 
 def test_a_missing_library_names_the_extra_that_brings_it() -> None:
     with pytest.raises(MissingDependencyError, match=r"pip install 'shardctl\[torch\]'"):
-        library("no_such_library", "torch")
+        library("no_such_library", LOADERS["torch"])
 
 
 @pytest.mark.parametrize("name", LOADERS)
 def test_each_loader_of_the_table_can_be_run(name: str) -> None:
-    assert callable(live_loader(name).batches)
+    assert callable(library_of(LOADERS[name]).batches)

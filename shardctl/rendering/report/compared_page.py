@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 
 from shardctl.core.text import counted, first_upper
-from shardctl.files.head import own_version
+from shardctl.files.documents import Document
+from shardctl.files.head import kind_head, own_version
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.compare import ReportComparison
 from shardctl.planning.report.compared_side import ComparedSide
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.diff.diff import headline, moved_line
-from shardctl.rendering.report.compared.figures import (
+from shardctl.rendering.diff.diff import cause_record, diff_document, headline, moved_line
+from shardctl.rendering.eval import eval_document
+from shardctl.rendering.hosts.hosts import hosts_document
+from shardctl.rendering.quality.quality import quality_document
+from shardctl.rendering.report.compared_figures import (
     dataset_line,
     evaluation_section,
     hosts_section,
@@ -19,6 +24,7 @@ from shardctl.rendering.report.compared.figures import (
     settings_section,
     shuffle_section,
 )
+from shardctl.rendering.report.document import part_document, shard_map_document
 from shardctl.rendering.report.elements import (
     Section,
     cells_table,
@@ -32,6 +38,7 @@ from shardctl.rendering.report.elements import (
 )
 from shardctl.rendering.report.page import in_frame, page
 from shardctl.rendering.report.summary import Answer, Told, cards
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.tables import Column
 
 
@@ -169,3 +176,52 @@ def _kind(side: ComparedSide) -> str:
         return "a snapshot"
     examples = counted(side.order.snapshot.num_examples, "example")
     return f"a snapshot of the order of {examples}, as it was pinned"
+
+
+# Two pipelines side by side, as a document: each as the commands write it, and where they part.
+
+
+def comparison_document(comparison: ReportComparison) -> Document:
+    """Return the document: of kind `report`, with both under `compared`.
+
+    What cannot be had says why; `equal` is None where it cannot be told.
+    """
+    return {
+        **kind_head("report"),
+        "compared": {
+            "equal": comparison.equal,
+            "num_hosts": comparison.num_hosts,
+            "num_devices": comparison.num_devices,
+            "diff": part_document(comparison.diff, diff_document),
+            "blocks": list(map(asdict, comparison.blocks)),
+            "neighbours": list(map(asdict, comparison.neighbours)),
+            "dataset_changes": [cause_record(cause) for cause in comparison.dataset_changes],
+            "settings": [
+                {"name": one.name, "a": one.a, "b": one.b, "differs": one.differs}
+                for one in comparison.settings
+            ],
+            "a": _side(comparison.a),
+            "b": _side(comparison.b),
+        },
+        "notes": list(map(as_options, comparison.notes)),
+        "warnings": list(map(as_options, comparison.warnings)),
+        "again": comparison.again,
+    }
+
+
+def _side(side: ComparedSide) -> Document:
+    return {
+        "label": side.label,
+        "is_snapshot": side.is_snapshot,
+        "dataset": side.head.record(),
+        "spec": side.spec,
+        "pipeline": side.settings,
+        "rules": asdict(side.rules),
+        "num_examples": None
+        if isinstance(side.order, NotShown)
+        else side.order.snapshot.num_examples,
+        "quality": part_document(side.quality, quality_document),
+        "shard_map": part_document(side.shard_map, shard_map_document),
+        "hosts": part_document(side.hosts, hosts_document),
+        "eval": part_document(side.evaluation, eval_document),
+    }

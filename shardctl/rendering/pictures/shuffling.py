@@ -20,8 +20,8 @@ from shardctl.planning.shard_map import NUM_ROWS, ShardMap, shard_map
 from shardctl.rendering.pictures.axes import Axis, Plane, plane
 from shardctl.rendering.pictures.bars import Key, legend
 from shardctl.rendering.pictures.picture import Band, Line, Mark, Numbers, Picture, Spot
-from shardctl.rendering.pictures.quality.shard_map import FEW, is_even, shard_map_picture
-from shardctl.rendering.pictures.quality.what_if import what_if_picture
+from shardctl.rendering.pictures.shard_map import FEW, is_even, shard_map_picture
+from shardctl.rendering.pictures.what_if import what_if_picture
 from shardctl.rendering.quality.quality import measured_line
 
 _HEIGHT = 150.0  # of the score over the epoch

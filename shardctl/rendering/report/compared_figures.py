@@ -27,7 +27,7 @@ from shardctl.rendering.eval import way_cells
 from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.pictures.compared import parting_picture, scores_picture
 from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.quality.quality import order_picture
+from shardctl.rendering.pictures.shuffling import order_picture
 from shardctl.rendering.quality.metrics import LABELS
 from shardctl.rendering.report.elements import (
     Section,

@@ -1,1 +1,0 @@
-"""Help pages as text: guides on a terminal."""

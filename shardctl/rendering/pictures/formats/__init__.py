@@ -1,1 +1,0 @@
-"""Pictures as files: SVG of our own."""

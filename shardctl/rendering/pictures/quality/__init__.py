@@ -1,1 +1,0 @@
-"""Pictures of how an order, and every way to read a dataset, is shuffled."""

@@ -1,1 +1,0 @@
-"""Two pipelines side by side, as a page and as a document."""
