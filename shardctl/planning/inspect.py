@@ -257,8 +257,8 @@ class Inspection(Tabular):
 
     def _node(self) -> Node:
         from shardctl.core.iteration.build import build
-        from shardctl.core.iteration.generator import ScriptSeeds
         from shardctl.core.settings.short_form import stages_of
+        from shardctl.core.shuffle.generator import ScriptSeeds
 
         seeds = ScriptSeeds(self.settings.global_seed)
         return build(stages_of(self.settings), _no_reader, seeds=seeds)

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
-from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.iteration.iteration import Node
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
 from shardctl.core.iteration.nodes.cache import Asserted, Cache
@@ -20,6 +19,7 @@ from shardctl.core.iteration.nodes.strided import Strided
 from shardctl.core.iteration.nodes.zipped import Zip
 from shardctl.core.iteration.rewrites import Rewrites, optimized
 from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
+from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.stages import part as parts
 from shardctl.core.stages import stages as call
 from shardctl.core.stages.pipelines import options_of
