@@ -21,7 +21,7 @@ from shardctl.core.resume.resume_plan import (
     ResumePlan,
     ShuffleCall,
     ShuffleState,
-    as_plan,
+    plan_of_tfds,
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
@@ -92,7 +92,7 @@ def resume(
     """
     return dataset_to_resume(
         builder,
-        as_plan(plan),
+        plan_of_tfds(plan),
         host,
         allow_version=allow_version,
         transform=transform,
@@ -218,7 +218,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import shardctl
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.stages import Zip, parts_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Zip
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume
