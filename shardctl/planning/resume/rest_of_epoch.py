@@ -15,7 +15,7 @@ from shardctl.core.order.epoch_reading import (
     Reading,
     repetitions_listed,
 )
-from shardctl.core.order.order import Order
+from shardctl.core.order.order import ENDLESS, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ReaderState, ShuffleState
@@ -49,8 +49,12 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
             )
         return consumed
     if not order.has_steps:
-        raise UsageError(phrase("{steps} needs {batch=N}: a step is a batch"))
-    steps, num_steps, batch = steps or 0, order.num_steps or 0, order.settings.batch
+        why = "{steps} needs {batch=N}: a step is a batch"
+        if order.origins:
+            why = "{steps}: no stage makes any batches: give {consumed=N}"
+        raise UsageError(phrase(why))
+    steps, batch = steps or 0, order.settings.batch
+    num_steps = ENDLESS if order.num_steps is None else order.num_steps
     if not 0 <= steps <= num_steps:
         raise UsageError(
             phrase(

@@ -16,7 +16,6 @@ import numpy as np
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
@@ -58,7 +57,12 @@ from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
-from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
+from shardctl.planning.resume.rest_of_epoch import (
+    consumed_examples,
+    reader_state,
+    rest_after,
+    resume_point,
+)
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
 
@@ -93,7 +97,7 @@ def resume_staged(
     """
     order = planned.order
     assert isinstance(order, StagedOrder)
-    consumed = stopped_after(order, consumed=consumed, steps=steps)
+    consumed = consumed_examples(order, consumed=consumed, steps=steps)
     total = order.num_examples
     left = WITHOUT_END if order.is_endless else total - consumed
     if consumed < total:
@@ -128,36 +132,6 @@ def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
         ConsumedSource(data=read.data, spec=read.spec, consumed=count)
         for read, count in zip(readers, counts, strict=True)
     )
-
-
-def stopped_after(order: Order, *, consumed: int | None, steps: int | None) -> int:
-    """Return how many examples of an order are consumed, given as such or in batches.
-
-    Raises:
-        UsageError: both or neither, steps of what makes no batches, past the end.
-    """
-    if (consumed is None) == (steps is None):
-        raise UsageError(phrase("say how far the pipeline got: {consumed=N}, or {steps=S}"))
-    if consumed is not None:
-        if not 0 <= consumed <= order.num_examples:
-            raise UsageError(
-                phrase(
-                    "{consumed!}: the order has {} examples", order.num_examples, consumed=consumed
-                )
-            )
-        return consumed
-    if not order.has_steps:
-        raise UsageError(phrase("{steps} needs batches, and no stage makes any: give {consumed=N}"))
-    steps, most = steps or 0, order.num_steps
-    if steps < 0 or (most is not None and steps > most):
-        raise UsageError(
-            phrase(
-                "{steps!}: the order has {}",
-                "no end" if most is None else f"{most} batches",
-                steps=steps,
-            )
-        )
-    return order.num_examples if steps == most else order.positions_in_step(steps).start
 
 
 def _within_a_step(order: StagedOrder, plan: ResumePlan) -> tuple[str, ...]:
