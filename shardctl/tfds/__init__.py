@@ -44,10 +44,9 @@ from shardctl.tfds.metadata.write import write_metadata
 from shardctl.tfds.padded_evaluation import evaluation
 from shardctl.tfds.position.position import Position
 from shardctl.tfds.record_files import record_files
-from shardctl.tfds.training.pipeline import pipeline
+from shardctl.tfds.training.pipeline import pipeline, resume_like
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
-from shardctl.tfds.training.staged_rest import resume_like
 from shardctl.tfds.verifying.verify import verify
 from shardctl.tfds.verifying.verify_dataset import verify_dataset
 from shardctl.tfds.verifying.verify_plan import verify_plan

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 from typing import Any, Literal
@@ -104,41 +104,15 @@ class StageCalls:
 
     @singledispatchmethod
     def _stage(self, stage: call.Stage, made: Any) -> Any:
-        raise _unknown(getattr(stage, "call", stage.name))
+        if type(stage) not in _METHODS:
+            raise _unknown(getattr(stage, "call", stage.name))
+        return _METHODS[type(stage)](made, stage)
 
     @_stage.register
     def _(self, stage: call.Shuffle, made: Any) -> Any:
         if isinstance(stage.seed, tuple):
             return _shuffled_by_pair(made, stage.buffer, stage.seed, stage.reshuffle)
         return made.shuffle(stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle)
-
-    @_stage.register
-    def _(self, stage: call.Repeat, made: Any) -> Any:
-        return made.repeat(stage.count)
-
-    @_stage.register
-    def _(self, stage: call.Batch, made: Any) -> Any:
-        return made.batch(stage.size, drop_remainder=stage.drop_remainder)
-
-    @_stage.register
-    def _(self, stage: call.Unbatch, made: Any) -> Any:
-        return made.unbatch()
-
-    @_stage.register
-    def _(self, stage: call.Shard, made: Any) -> Any:
-        return made.shard(stage.num_shards, stage.index)
-
-    @_stage.register
-    def _(self, stage: call.Take, made: Any) -> Any:
-        return made.take(stage.count)
-
-    @_stage.register
-    def _(self, stage: call.Skip, made: Any) -> Any:
-        return made.skip(stage.count)
-
-    @_stage.register
-    def _(self, stage: call.Cache, made: Any) -> Any:
-        return made.cache()
 
     @_stage.register
     def _(self, stage: call.Map, made: Any) -> Any:
@@ -151,10 +125,6 @@ class StageCalls:
     @_stage.register
     def _(self, stage: call.AssertCardinality, made: Any) -> Any:
         return made.apply(tensorflow().data.experimental.assert_cardinality(stage.count))
-
-    @_stage.register
-    def _(self, stage: call.Prefetch, made: Any) -> Any:
-        return made.prefetch(_number(stage.size))
 
     @_stage.register
     def _(self, stage: call.Concatenate, made: Any) -> Any:
@@ -173,6 +143,18 @@ class StageCalls:
         if stage.warm_start is not None:
             options.experimental_warm_start = stage.warm_start
         return made.with_options(options)
+
+
+_METHODS: Mapping[type, Callable[[Any, Any], Any]] = {
+    call.Repeat: lambda made, stage: made.repeat(stage.count),
+    call.Batch: lambda made, stage: made.batch(stage.size, drop_remainder=stage.drop_remainder),
+    call.Unbatch: lambda made, _: made.unbatch(),
+    call.Shard: lambda made, stage: made.shard(stage.num_shards, stage.index),
+    call.Take: lambda made, stage: made.take(stage.count),
+    call.Skip: lambda made, stage: made.skip(stage.count),
+    call.Cache: lambda made, _: made.cache(),
+    call.Prefetch: lambda made, stage: made.prefetch(_number(stage.size)),
+}
 
 
 def _unknown(name: str) -> UsageError:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatch
 from typing import Any, get_args
 
 from shardctl.core.dataset.dataset import Dataset
@@ -37,7 +36,7 @@ from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.recognizing.graph import Operation, constant
 from shardctl.tfds.recognizing.reader import FoundReader
-from shardctl.tfds.recognizing.seeds import global_seed_of, stated_seed
+from shardctl.tfds.recognizing.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.recognizing.walk import FoundPipeline
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
@@ -347,73 +346,25 @@ def _plain(value: Any) -> Any:
 # What a stage does to the order of the examples, in a sentence.
 
 
-@singledispatch
 def effect(stage: Any) -> str:
     """Return what a stage or source does to the order, without a full stop."""
-    return ""
+    said = _EFFECTS.get(type(stage))
+    return "" if said is None else said(stage)
 
 
-@effect.register
-def _(stage: call.Shuffle) -> str:
+def _of_shuffle(stage: call.Shuffle) -> str:
     again = ", the same in every pass" if stage.reshuffle is False else ", anew for each iterator"
     if stage.buffer == WHOLE_DATASET:
         return f"mixes all elements{again}"
     return f"mixes within a buffer of {stage.buffer:,}{again}"
 
 
-@effect.register
-def _(stage: call.Repeat) -> str:
-    return "repeats without end" if stage.count is None else f"repeats {stage.count:,} times"
-
-
-@effect.register
-def _(stage: call.Batch) -> str:
+def _of_batch(stage: call.Batch) -> str:
     rest = "drops a last batch that is not full" if stage.drop_remainder else "keeps the order"
     return f"puts {stage.size:,} into one element; {rest}"
 
 
-@effect.register
-def _(stage: call.Unbatch) -> str:
-    return "takes batches apart; keeps the order"
-
-
-@effect.register
-def _(stage: call.Shard) -> str:
-    return f"keeps 1 element of {stage.num_shards:,}, from number {stage.index:,} on"
-
-
-@effect.register
-def _(stage: call.Take) -> str:
-    return "keeps all" if stage.count < 0 else f"ends after {counted(stage.count, 'element')}"
-
-
-@effect.register
-def _(stage: call.Skip) -> str:
-    return "drops all" if stage.count < 0 else f"drops the first {counted(stage.count, 'element')}"
-
-
-@effect.register
-def _(stage: call.Cache) -> str:
-    return "later passes repeat the first whole one"
-
-
-@effect.register
-def _(stage: call.Map) -> str:
-    return "keeps the order; parts a shuffle from a repeat"
-
-
-@effect.register
-def _(stage: call.AssertCardinality) -> str:
-    return "keeps the order; parts a shuffle from a repeat"
-
-
-@effect.register
-def _(stage: call.Prefetch) -> str:
-    return "keeps the order; reads ahead"
-
-
-@effect.register
-def _(stage: call.WithOptions) -> str:
+def _of_options(stage: call.WithOptions) -> str:
     said = ["parts a shuffle from a repeat"]
     if stage.fusion is False or stage.optimizations is False:
         said.append("no shuffle and repeat become one")
@@ -422,46 +373,47 @@ def _(stage: call.WithOptions) -> str:
     return "; ".join(said)
 
 
-@effect.register
-def _(stage: call.Concatenate) -> str:
-    return "goes on with another dataset"
+def _of_inputs(does: str) -> Callable[[Any], str]:
+    """Return what says of a mixture what it does with so many datasets, and when it ends."""
+
+    def said(stage: call.SampleFromDatasets | call.ChooseFromDatasets) -> str:
+        ends = "at the first that ends" if stage.stop_on_empty else "when all have ended"
+        return f"{does.format(counted(len(stage.inputs), 'dataset'))}; ends {ends}"
+
+    return said
 
 
-@effect.register
-def _(stage: call.Filter) -> str:
-    return "drops elements by what is in them"
-
-
-@effect.register
-def _(stage: call.Shared) -> str:
-    return "the same dataset object as above; its iterators take their seeds in turn"
-
-
-@effect.register
-def _(stage: call.Range) -> str:
-    return f"counts {counted(stage.stop, 'element')}"
-
-
-@effect.register
-def _(stage: call.Values) -> str:
-    return f"lists {counted(len(stage.values), 'number')}"
-
-
-@effect.register
-def _(stage: call.Zip) -> str:
-    return f"puts one of each of {counted(len(stage.inputs), 'dataset')} into one element"
-
-
-@effect.register
-def _(stage: call.SampleFromDatasets) -> str:
-    ends = "at the first that ends" if stage.stop_on_empty else "when all have ended"
-    return f"draws the next of {counted(len(stage.inputs), 'dataset')} by its weight; ends {ends}"
-
-
-@effect.register
-def _(stage: call.ChooseFromDatasets) -> str:
-    ends = "at the first that ends" if stage.stop_on_empty else "when all have ended"
-    return f"takes the next of {counted(len(stage.inputs), 'dataset')} as chosen; ends {ends}"
+_PARTS = "keeps the order; parts a shuffle from a repeat"
+_EFFECTS: Mapping[type, Callable[[Any], str]] = {
+    call.Shuffle: _of_shuffle,
+    call.Repeat: lambda s: (
+        "repeats " + ("without end" if s.count is None else f"{s.count:,} times")
+    ),
+    call.Batch: _of_batch,
+    call.Unbatch: lambda _: "takes batches apart; keeps the order",
+    call.Shard: lambda s: f"keeps 1 element of {s.num_shards:,}, from number {s.index:,} on",
+    call.Take: lambda s: (
+        "keeps all" if s.count < 0 else f"ends after {counted(s.count, 'element')}"
+    ),
+    call.Skip: lambda s: (
+        "drops all" if s.count < 0 else f"drops the first {counted(s.count, 'element')}"
+    ),
+    call.Cache: lambda _: "later passes repeat the first whole one",
+    call.Map: lambda _: _PARTS,
+    call.AssertCardinality: lambda _: _PARTS,
+    call.Prefetch: lambda _: "keeps the order; reads ahead",
+    call.WithOptions: _of_options,
+    call.Concatenate: lambda _: "goes on with another dataset",
+    call.Filter: lambda _: "drops elements by what is in them",
+    call.Shared: lambda _: (
+        "the same dataset object as above; its iterators take their seeds in turn"
+    ),
+    call.Range: lambda s: f"counts {counted(s.stop, 'element')}",
+    call.Values: lambda s: f"lists {counted(len(s.values), 'number')}",
+    call.Zip: lambda s: f"puts one of each of {counted(len(s.inputs), 'dataset')} into one element",
+    call.SampleFromDatasets: _of_inputs("draws the next of {} by its weight"),
+    call.ChooseFromDatasets: _of_inputs("takes the next of {} as chosen"),
+}
 
 
 def effect_of_reader(reader: FoundReader) -> str:

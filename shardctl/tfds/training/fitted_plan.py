@@ -49,8 +49,9 @@ class FittedPlan:
         """Whether the rest is a part of a stream of files that has no end of its own."""
         return cuts_stream(self.plan)
 
+    @cached_property
     def order(self) -> ReaderOrder:
-        """Return the order of which the further epochs are a part.
+        """The order of which the further epochs are a part.
 
         Of a plan without a seed it is the order in which their buffers read.
         """

@@ -95,7 +95,7 @@ def read_config(
         here = fitted(builder, plan, host, allow_version=allow_version)
         reads, check_seed = here.reads, here.check_global_seed
         if epoch is not None and epoch != plan.epoch:
-            order = here.order()
+            order = here.order
             _check_epoch(plan, epoch)
             reads = reads_of_epoch(order, epoch)
         sort = _sort_by_path(plan, reads)

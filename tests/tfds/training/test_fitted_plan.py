@@ -50,7 +50,7 @@ def test_a_plan_for_one_reader_is_read_as_it_is(builder: Any, folder: Path) -> N
     assert found.num_examples == 7
     assert found.settings == found.plan.settings
     # File 0 is read; of file 1 one of 5 examples is.
-    assert found.order().read(4, 11).tolist() == list(range(4, 11))
+    assert found.order.read(4, 11).tolist() == list(range(4, 11))
     assert found.reader(RangeReader).codes.names([4, 10]) == ["4", "10"]
 
 
@@ -62,7 +62,7 @@ def test_a_plan_for_hosts_is_read_as_one_of_them(
     found = fitted(builder, among(folder), host=host)
     assert found.num_examples == num_examples
     assert str(found.settings.host) == f"{host}/2"
-    assert found.order().epoch_size == epoch_size
+    assert found.order.epoch_size == epoch_size
 
 
 def test_a_plan_may_be_the_path_of_its_file(builder: Any, folder: Path, tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_the_epochs_after_the_one_a_plan_begins_in(folder: Path) -> None:
 
 def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: Path) -> None:
     shuffled = ReadSettings(shuffle_seed=3, epochs=9)
-    order = fitted(builder, planned(folder, shuffled), host=None).order()
+    order = fitted(builder, planned(folder, shuffled), host=None).order
     opened = [reads_of_epoch(order, epoch).shard.tolist() for epoch in range(9)]
     assert all(sorted(shards) == [0, 1, 2] for shards in opened)
     assert len({tuple(shards) for shards in opened}) > 1
