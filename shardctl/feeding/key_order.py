@@ -52,7 +52,7 @@ class KeyOrder:
         stretches: tuple[Stretch, ...] = (),
         consumed: int = 0,
     ) -> None:
-        if settings.loader != "tfds":
+        if not settings.reader.on_tf_data:
             raise UsageError(
                 phrase(
                     "{loader=}: it is tf.data's order that a loader is fed here, that of "

@@ -38,6 +38,7 @@ _NO_STATE = (
     "num_pending_instructions",
     "read_config",
     "digest",
+    "advice",
 )
 
 

@@ -12,8 +12,9 @@ import numpy as np
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import LoaderLibrary, Stop
+from shardctl.core.loaders.library import LoaderLibrary
 from shardctl.core.loaders.loader import Loader
+from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.rendering.python import reader

@@ -81,6 +81,9 @@ class HandedOut(ABC):
     shuffles: whether anything mixes them. is_uniform: whether an epoch is a uniform permutation.
     num_read: taken from storage for the first epoch, None where these are what is handed out of it.
     among: the indices that the first epoch is of, in pieces of storage; None where they may be any.
+    is_made_whole: whether an epoch is made as a whole before any place in it is known.
+    is_shuffled_once: whether all epochs have the one order that a shuffle gave them.
+    num_in_turn: how many files are read at once, None where examples are read by their index.
     assumptions: what the order depends on though nobody stated it, a sentence each.
     """
 
@@ -91,7 +94,20 @@ class HandedOut(ABC):
     batches: Batches | None = None
     shuffles: bool = False
     is_uniform: bool = False
+    is_made_whole: bool = True
+    is_shuffled_once: bool = False
+    num_in_turn: int | None = None
     assumptions: tuple[str, ...] = ()
+
+    def num_again(self, all_hosts: Sequence[HandedOut]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first.
+
+        Those that fill up a last round are not meant, which come besides all others.
+
+        Raises:
+            UsageError: they are too many to be counted.
+        """
+        return 0
 
     @abstractmethod
     def indices_at(self, positions: Int64s) -> Int64s:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shardctl.core.loaders.loader import Loader, named
+from shardctl.core.loaders.stop import LoaderCall, Stop
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,30 +33,6 @@ class Source(Protocol):
 
     def __getitem__(self, index: int) -> np.int64:
         """Return the index of the example that is read."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoaderCall:
-    """A call of the library on the way to what is left, with its arguments."""
-
-    call: str
-    arguments: Mapping[str, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stop:
-    """Where a loader stopped: after `consumed` examples, `in_epoch` of them of its epoch.
-
-    epoch: from 0 in the pass. steps, steps_in_epoch: whole batches, None without batches.
-    in_batch: examples of the next batch that were handed out.
-    """
-
-    consumed: int
-    epoch: int
-    in_epoch: int
-    steps: int | None
-    steps_in_epoch: int | None
-    in_batch: int
 
 
 class LoaderLibrary(ABC):
@@ -153,6 +129,13 @@ class LoaderLibrary(ABC):
     def code_of_rest(self, spec: str, order: Any, stop: Stop) -> Iterator[Iterable[str]]:
         """Yield the parts of code that reads what is left of all epochs."""
         raise self._no_code()
+
+    def ways(self, settings: Any, file_format: str) -> Iterator[Any]:
+        """Yield the ways in which people read with it: Ways, of settings given (ReadSettings).
+
+        None of them stands for one: by index, with the seed that it takes.
+        """
+        return iter(())
 
     def _no_code(self) -> UsageError:
         return UsageError(f"{self.loader.title} has no code to paste here; take another format")

@@ -85,7 +85,7 @@ def _parts(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Iterator[tuple[
     """Yield the lists of instructions by their keys, and the fields between them together."""
     fields: Document = {}
     for key, value in {**resume_document(plan), **(extra or {})}.items():
-        if key not in _LISTS:
+        if key not in _LISTS or value is None:
             fields[key] = value
             continue
         if fields:

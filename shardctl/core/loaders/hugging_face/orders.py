@@ -94,7 +94,9 @@ def _by_index(asked: Asked) -> HandedOut:
     def epoch(number: int) -> Int64s:
         return np.random.default_rng(asked.seed).permutation(n)[start : start + sizes[number]]
 
-    return EpochByEpoch(sizes, epoch, batches=batches, shuffles=True, is_uniform=True)
+    found = EpochByEpoch(sizes, epoch, batches=batches, shuffles=True, is_uniform=True)
+    found.is_shuffled_once = True
+    return found
 
 
 def _streamed(asked: Asked) -> HandedOut:
@@ -132,6 +134,7 @@ def _streamed(asked: Asked) -> HandedOut:
     shuffles = asked.seed is not None
     whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
+    found.num_in_turn = streaming.num_in_turn
     if asked.num_hosts > 1 and streaming.shares_shards:
         found.among = streaming.indices_of_shards(epochs[0]) if epochs else None
     loses = streams_tables(asked) and era.strides_tables

@@ -34,8 +34,9 @@ def distributed(asked: Asked) -> HandedOut:
     if asked.global_seed is not None:
         raise UsageError(
             phrase(
-                "{global_seed} means nothing to DistributedSampler, which {host} stands for: it "
-                "has a seed of its own, {shuffle_seed=N}"
+                "{global_seed} means nothing to DistributedSampler, which shares the examples "
+                "among hosts: it has a seed of its own, 0 where a script names none; give "
+                "{shuffle_seed=N} in its place"
             )
         )
     n, world = asked.num_examples, asked.num_hosts

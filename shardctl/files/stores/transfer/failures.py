@@ -101,7 +101,7 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
 
     Libraries differ in their classes, so names and causes decide.
     """
-    chain = list(_chain(error))
+    chain = list(causes(error))
     if any("ProxyError" in type(each).__name__ for each in chain):
         return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
     for each in chain:
@@ -128,7 +128,7 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
     return _end(path, f"{type(error).__name__}: {said(error)}")
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and all that it came from, as causes, contexts or arguments."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < 50:
@@ -161,6 +161,11 @@ def _name_failure(error: socket.gaierror, path: str) -> DatasetError | Transient
 
 def _end(path: str, reason: str) -> DatasetError:
     return DatasetError(f"cannot read {shown(path)}: {reason}")
+
+
+def changed(path: str, how: str = "") -> DatasetError:
+    """Return the error of a file that is not what was listed."""
+    return DatasetError(f"{shown(path)} changed while it was read{how and ': '}{how}")
 
 
 # What clients that are kept depend on: the process, and the variables that they were made of.

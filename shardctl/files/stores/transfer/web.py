@@ -1,4 +1,4 @@
-"""Requests over HTTP, one way for web servers, Google Cloud Storage and the Hugging Face hub.
+"""Requests to web servers.
 
 They go through `requests`, which TensorFlow and TFDS bring along and which knows proxies,
 certificates and `~/.netrc` as pip and curl do. fsspec's own HTTP file system needs aiohttp besides,
@@ -22,6 +22,7 @@ from shardctl.files.stores.transfer.failures import (
     TransientError,
     as_failure,
     attempted,
+    changed,
     limits,
     shown,
     slots,
@@ -31,7 +32,6 @@ from shardctl.files.stores.transfer.failures import (
 _PIECE = 64 << 10
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
 _COMPRESSED = (".gz", ".tgz", ".gzip")
-_MOST_JSON = 64 << 20
 ANSWERS = frozenset({404, 410, 412, 416})
 
 Headers = Mapping[str, str]
@@ -51,13 +51,11 @@ class Reply:
 class Range:
     """A range of a file's bytes that is asked for.
 
-    path: the file as messages call it; `url` is where it is.
     check: raises where the headers of an answer belong to another version of the file.
     resumes: whether answers tell that, so that one that broke off may be continued by another.
     """
 
     path: str
-    url: str
     start: int
     stop: int
     num_bytes: int
@@ -72,21 +70,15 @@ class Range:
 
 
 class Web:
-    """Requests to one kind of place.
+    """Requests to web servers.
 
     Args:
-        authorization: what the header Authorization says now; "" for none. It is sent to the host
-            of the URL alone, never to one that it redirects to.
         refusal: the sentence for a status that is no success, with the way out; None where the
             usual one does.
     """
 
-    def __init__(
-        self,
-        authorization: Callable[[], str] | None = None,
-        refusal: Callable[[int], str | None] = lambda status: None,
-    ) -> None:
-        self._authorization, self._refusal = authorization, refusal
+    def __init__(self, refusal: Callable[[int], str | None] = lambda status: None) -> None:
+        self._refusal = refusal
 
     def ask(
         self,
@@ -95,10 +87,8 @@ class Web:
         path: str,
         method: str = "GET",
         headers: Headers | None = None,
-        max_num_bytes: int = _MOST_JSON,
-        follow: bool = True,
+        max_num_bytes: int = 0,
         answers: frozenset[int] = ANSWERS,
-        **options: Any,
     ) -> Reply:
         """Return an answer, of success with its whole body where `max_num_bytes` is not 0.
 
@@ -109,15 +99,13 @@ class Web:
         """
 
         def once() -> Reply:
-            sent = self._sent(method, url, path, headers or {}, follow, answers, **options)
-            with sent as response:
+            with self._sent(method, url, path, headers or {}, answers) as response:
                 read = method != "HEAD" and max_num_bytes > 0 and response.status_code < 300
-                body = _whole_body(response, path, max_num_bytes) if read else b""
                 return Reply(
                     status=response.status_code,
                     headers=response.headers,
                     url=response.url,
-                    body=body,
+                    body=_whole_body(response, path, max_num_bytes) if read else b"",
                 )
 
         return attempted(once, path=path)
@@ -150,7 +138,7 @@ class Web:
     def _continue(self, wanted: Range, got: bytearray) -> None:
         first = wanted.start + len(got)
         headers = {**wanted.headers, "Range": f"bytes={first}-{wanted.stop - 1}"}
-        with self._sent("GET", wanted.url, wanted.path, headers, True, ANSWERS) as response:
+        with self._sent("GET", wanted.path, wanted.path, headers, ANSWERS) as response:
             status = response.status_code
             if status in (404, 410, 412, 416):
                 gone = status in (404, 410)
@@ -177,19 +165,11 @@ class Web:
 
     @contextlib.contextmanager
     def _sent(
-        self,
-        method: str,
-        url: str,
-        path: str,
-        headers: Headers,
-        follow: bool,
-        answers: frozenset[int],
-        **options: Any,
+        self, method: str, url: str, path: str, headers: Headers, answers: frozenset[int]
     ) -> Iterator[Any]:
         """Send a request; yield what begins to answer, where that is no failure."""
         session = _session(surroundings())
         bounds = limits()
-        authorization = self._authorization() if self._authorization else ""
         with slots():
             try:
                 with session.request(
@@ -197,11 +177,9 @@ class Web:
                     url,
                     # No server may compress what it sends: ranges count the bytes of the file.
                     headers={"Accept-Encoding": "identity", **headers},
-                    auth=_auth(authorization) if authorization else None,
                     timeout=(bounds.connect_timeout, bounds.timeout),
-                    allow_redirects=follow,
+                    allow_redirects=True,
                     stream=True,
-                    **options,
                 ) as response:
                     self._refuse(response, path, answers)
                     yield response
@@ -219,11 +197,6 @@ class Web:
         if status >= 400 and status not in answers:
             reason = self._refusal(status) or f"the server answers {_status(status)}"
             raise DatasetError(f"cannot read {shown(path)}: {reason}")
-
-
-def changed(path: str, how: str = "") -> DatasetError:
-    """Return the error of a file that is not what was listed."""
-    return DatasetError(f"{shown(path)} changed while it was read{how and ': '}{how}")
 
 
 def _status(status: int) -> str:
@@ -304,16 +277,6 @@ def _whole_body(response: Any, path: str, max_num_bytes: int) -> bytes:
     if expected is not None and len(got) < expected:
         raise TransientError(f"truncated: {len(got)} of {expected} bytes came")
     return bytes(got)
-
-
-def _auth(authorization: str) -> Callable[[Any], Any]:
-    """Return what signs a request; as `auth`, so that no `~/.netrc` takes its place."""
-
-    def sign(request: Any) -> Any:
-        request.headers["Authorization"] = authorization
-        return request
-
-    return sign
 
 
 @cache

@@ -13,7 +13,7 @@ from shardctl.core.secrets import full_url, public_url
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.concurrently import concurrently
-from shardctl.files.stores.transfer.failures import limits, shown
+from shardctl.files.stores.transfer.failures import changed, limits, shown
 from shardctl.files.stores.transfer.ranges import RemoteSource
 from shardctl.files.stores.transfer.web import (
     ANSWERS,
@@ -21,7 +21,6 @@ from shardctl.files.stores.transfer.web import (
     Range,
     Reply,
     Web,
-    changed,
     refuse_encoding,
 )
 
@@ -97,7 +96,6 @@ class WebServerStore:
             return self._web.range(
                 Range(
                     path=file.path,
-                    url=file.path,
                     start=start,
                     stop=stop,
                     num_bytes=file.num_bytes,
