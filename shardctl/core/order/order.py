@@ -58,7 +58,6 @@ class Order(ABC):
     finds_in_pieces: whether `positions_in_pieces` has more than one.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
-    begins_anywhere: whether file instructions alone continue it from any position.
     """
 
     continued_by: ContinuedBy
@@ -70,7 +69,6 @@ class Order(ABC):
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
-    begins_anywhere = False
     _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:

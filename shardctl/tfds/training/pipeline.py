@@ -21,19 +21,18 @@ from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import check_same_dataset
 from shardctl.planning.sources import spec_of_reader
-from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.builder_layout import Builder, builder_of, dataset_of
 from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
-from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.stage_calls import (
     StageCalls,
     input_context_of_host,
     split_of_host,
 )
-from shardctl.tfds.training.fitted_plan import dataset_for
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
+from shardctl.tfds.training.read_config import dataset_for
 
 Transform = Callable[[Any], Any]
 

@@ -22,9 +22,9 @@ from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
-from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
 from shardctl.tfds.training.process_host import check_host
+from shardctl.tfds.training.read_config import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.records import (
     RecordReader,
     as_tensors,

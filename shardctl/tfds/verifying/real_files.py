@@ -29,11 +29,11 @@ from shardctl.planning.order import order_of
 from shardctl.planning.sources import ResolvedSources, sources
 from shardctl.planning.verify import FoundNames
 from shardctl.readers.verifying.file_checks import first_file_here
+from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
-from shardctl.tfds.record_files import builder_of
 from shardctl.tfds.stage_calls import StageCalls, instructions_of_host
-from shardctl.tfds.training.fitted_plan import fitted
 from shardctl.tfds.training.pipeline import pipeline
+from shardctl.tfds.training.read_config import fitted
 from shardctl.tfds.training.records import RangeReader
 from shardctl.tfds.training.resume import dataset_of_plan, resume
 from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow, shape_of

@@ -126,10 +126,15 @@ class _Check(ReadCheck):
         """The order that is compared."""
         return self.planned.order
 
+    @property
+    def _has_start_alone(self) -> bool:
+        """Whether what comes later is read from the start too, as of stages."""
+        return self.order.continued_by != "file_instructions"
+
     def run(self) -> None:
         total = self.order.num_examples
         take = taken(self.take, self.read, total)
-        if not self.order.begins_anywhere:  # what is handed out has to be read from its start
+        if self._has_start_alone:
             if self.order.is_endless and self.take in (None, "all"):
                 take = BUDGETS[self.read]
             total = take
@@ -165,7 +170,7 @@ class _Check(ReadCheck):
         cost = self.order.settings.pass_index * self.order.num_examples + window.stop
         if self.order.num_buffered is not None:
             cost += min(self.order.num_buffered, self.order.stream_size)
-        if not self.order.begins_anywhere:
+        if self._has_start_alone:
             return True
         return self.take == "all" or cost <= self._most(window.read, take)
 

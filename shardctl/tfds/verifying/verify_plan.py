@@ -42,8 +42,8 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.fitted_plan import FittedPlan, cuts_stream, fitted
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
+from shardctl.tfds.training.read_config import FittedPlan, check_reader, cuts_stream, fitted
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading
 from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
@@ -79,6 +79,7 @@ def verify_plan(
     """
     dataset = as_dataset(dataset)
     plan = as_plan(plan)
+    check_reader(plan)
     if plan.sources:
         raise UsageError(
             "verify reads no plan of a pipeline with stages: resume with this plan and its proof "

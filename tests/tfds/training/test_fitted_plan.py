@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import shardctl.tfds
 from shardctl.core.resume.resume_plan import ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
@@ -14,7 +15,7 @@ from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.training.fitted_plan import epochs_that_follow, fitted, reads_of_epoch
+from shardctl.tfds.training.read_config import epochs_that_follow, fitted, reads_of_epoch
 from shardctl.tfds.training.records import RangeReader
 from tests.tfds_datasets import build_dataset
 
@@ -112,3 +113,15 @@ def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: P
     first_ids = {0: 0, 1: 3, 2: 8}
     starts = [order.read(11 * epoch, 11 * epoch + 1).tolist() for epoch in range(9)]
     assert starts == [[first_ids[shards[0]]] for shards in opened]
+
+
+def test_a_plan_of_another_loader_is_left_to_its_library(builder: Any, folder: Path) -> None:
+    settings = ReadSettings(loader="torch", shuffle_seed=1, loader_version="2.14.1")
+    plan = resume(read_tfds_folder(folder), "train", settings, consumed=3)
+    for call in (
+        lambda: shardctl.tfds.resume(builder, plan),
+        lambda: shardctl.tfds.read_config(plan),
+        lambda: shardctl.tfds.verify_plan(read_tfds_folder(folder), plan),
+    ):
+        with pytest.raises(UsageError, match="PyTorch's DataLoader reads here"):
+            call()
