@@ -32,7 +32,6 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
-    resume_loader(.., consumed= or steps=) the same of another loader, as {"loader": "torch"}
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal
 
-from shardctl.core.stages.calls import CACHE_IN_FILE, WHY_OPEN
 from shardctl.core.stages.fields import KernelPair
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
+    CACHE_IN_FILE,
+    WHY_OPEN,
     AssertCardinality,
     Batch,
     Cache,
@@ -19,7 +21,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
 )

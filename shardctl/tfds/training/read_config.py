@@ -16,8 +16,8 @@ from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
-from shardctl.core.settings.read_settings import ReadSettings, refuse_loader, with_any_buffer_seed
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, plan_of_tfds
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.order import order_of, resolved_spec
@@ -81,7 +81,7 @@ def read_config(
         dataset = builder.as_dataset(split="train", read_config=config)
     """
     _check_options(options)
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.continued_by == "shardctl.tfds":
         what = "the stages" if plan.shared is None else "the shared rest"
         raise UsageError(
@@ -316,7 +316,7 @@ def fitted(
         UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
             for another host, or of another loader.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     dataset = dataset_for(plan, source)
     plan = applied(plan, dataset, allow_version=allow_version)
     reads, settings = reads_of_host(plan, host), plan.settings
@@ -347,7 +347,6 @@ def reads_of_host(plan: ResumePlan, host: int | HostLike | None) -> Reads:
     Raises:
         UsageError: see `fitted`.
     """
-    check_reader(plan)
     if plan.hosts:
         return plan.hosts[_chosen(plan, host).index].instructions
     if plan.settings.host is not None:
@@ -355,15 +354,6 @@ def reads_of_host(plan: ResumePlan, host: int | HostLike | None) -> Reads:
     elif host is not None:
         raise UsageError(f"host={host}: this plan is for one reader; leave host out")
     return plan.instructions
-
-
-def check_reader(plan: ResumePlan) -> None:
-    """Refuse a plan of another loader, whose own library goes on.
-
-    Raises:
-        UsageError: it is one.
-    """
-    refuse_loader(plan.settings, "a plan for shardctl.tfds", "its library goes on as the plan says")
 
 
 def _chosen(plan: ResumePlan, host: int | HostLike | None) -> Host:

@@ -17,7 +17,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.apply_plan import applied
@@ -43,7 +43,7 @@ from shardctl.planning.verify import (
 )
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
-from shardctl.tfds.training.read_config import FittedPlan, check_reader, cuts_stream, fitted
+from shardctl.tfds.training.read_config import FittedPlan, cuts_stream, fitted
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading
 from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
@@ -78,8 +78,7 @@ def verify_plan(
         MissingDependencyError: as for `verify`.
     """
     dataset = as_dataset(dataset)
-    plan = as_plan(plan)
-    check_reader(plan)
+    plan = plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "verify reads no plan of a pipeline with stages: resume with this plan and its proof "

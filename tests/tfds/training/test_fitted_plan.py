@@ -123,5 +123,5 @@ def test_a_plan_of_another_loader_is_left_to_its_library(builder: Any, folder: P
         lambda: shardctl.tfds.read_config(plan),
         lambda: shardctl.tfds.verify_plan(read_tfds_folder(folder), plan),
     ):
-        with pytest.raises(UsageError, match="PyTorch's DataLoader reads here"):
+        with pytest.raises(UsageError, match="the plan is of PyTorch's DataLoader"):
             call()
