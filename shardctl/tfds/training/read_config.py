@@ -16,7 +16,7 @@ from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, plan_of_tfds
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -303,7 +303,7 @@ class FittedPlan:
 
 def cuts_stream(plan: ResumePlan) -> bool:
     """Return whether what is left is cut from a stream of files that has no end of its own."""
-    return any(isinstance(call, TakeCall) for call in plan.after_read)
+    return plan.settings.repeat_files
 
 
 def fitted(
