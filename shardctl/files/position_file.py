@@ -119,11 +119,11 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
 
 def _record(document: Mapping[str, object]) -> PositionRecord:
     pipeline = fields.mapping(document.get("pipeline"), "pipeline")
-    return PositionRecord(
+    return fields.record(
+        PositionRecord,
+        document,
         dataset=read_identity(document),
-        spec=fields.text(document.get("spec"), "spec"),
         settings=settings_of_document(pipeline, "pipeline"),
-        consumed=fields.count(document.get("consumed"), "consumed"),
         sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
         stretches=stretches_of_document(_stretches(document)),
     )
