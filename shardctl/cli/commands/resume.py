@@ -421,8 +421,8 @@ def _say_size(plan: "ResumePlan", out: OutputOptions) -> None:
             f"most as {out.format}; plan in the program that reads, with shardctl.resume and "
             "shardctl.tfds.read_config, or read fewer splits"
         )
-    in_memory = count * _BYTES_IN_TFDS / 1e6
-    say(
-        f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}, "
-        f"and {in_memory:,.0f} MB of memory in the program that reads with them"
-    )
+    said = f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}"
+    if plan.read_config is not None:
+        in_memory = count * _BYTES_IN_TFDS / 1e6
+        said += f", and {in_memory:,.0f} MB of memory in the program that reads with them"
+    say(said)

@@ -74,7 +74,7 @@ def chosen_dataset(
 
 def reads_default(stages: Pipeline) -> bool:
     """Whether a reader of stages reads the dataset of the command."""
-    from shardctl.core.stages.stages import readers_of
+    from shardctl.core.stages.pipelines import readers_of
 
     return any(read.data is None for read in readers_of(stages))
 

@@ -171,7 +171,9 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     listed = plan.lists_rest or plan.read_config is not None
     if listed is (document["file_instructions"] is None):
         raise DatasetError("file_instructions are null where those of a loader are too many alone")
-    if (plan.stop is None) != (plan.read_config is not None or plan.from_seen):
+    if (plan.stop is None) != (
+        plan.read_config is not None or plan.from_seen or bool(plan.from_consumed)
+    ):
         raise DatasetError("stop is of a plan of another loader")
     if ("continued_by" in document or plan.sources) and plan.settings.stages is None:
         raise DatasetError("continued_by or sources of a pipeline without stages")

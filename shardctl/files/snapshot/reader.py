@@ -16,7 +16,7 @@ from shardctl.core.snapshot.snapshot import (
     checksum,
 )
 from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
