@@ -100,7 +100,7 @@ def read_in_force(
 
 def _version_in_force(settings: ReadSettings) -> str | None:
     """Return of which version a loader's order is, None where that is refused, or TFDS reads."""
-    if settings.loader == "tfds":
+    if settings.reader.is_default:
         return None
     from shardctl.planning.loader_version import loader_version
 

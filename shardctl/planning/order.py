@@ -27,10 +27,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedOrder:
-    """The order of a spec, what the spec selects, and what surprises about the two."""
+    """The order of a spec, what the spec selects, and what surprises about the two.
+
+    of_version: those of the warnings that are about the version of a loader.
+    """
 
     resolved: Resolved
     order: Order
+    of_version: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     @property
@@ -97,7 +101,7 @@ def plan_order(
     (60000, [0, 59999])
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
-    if settings.stages is None:
+    if settings.stages is None:  # nothing of stages is loaded
         return order_of(resolved_spec(dataset, spec), settings)
     from shardctl.planning.sources import refuse_unread_spec
 
@@ -127,7 +131,7 @@ def with_format_warnings(resolved: Resolved) -> Resolved:
 
 def as_read_by(resolved: Resolved, settings: ReadSettings) -> Resolved:
     """Return what a spec selects; what TFDS's reader makes of its files is no affair of others."""
-    if settings.loader == "tfds":
+    if settings.reader.on_tf_data:
         return resolved
     of_tfds = set(format_warnings(resolved.dataset, resolved.ranges))
     kept = tuple(warning for warning in resolved.warnings if warning not in of_tfds)
@@ -147,7 +151,7 @@ def order_of(resolved: Resolved, settings: ReadSettings) -> PlannedOrder:
     if given is not None:
         resolved = resolved_spec(*given)
     refuse_open_splits(resolved)
-    if settings.loader != "tfds":
+    if not settings.reader.on_tf_data:
         from shardctl.planning.loader_version import loader_version
 
         return order_of_loader(resolved, settings, loader_version(settings))
@@ -167,7 +171,7 @@ def order_of_loader(
     order = LoaderOrder(
         resolved.dataset, resolved.ranges, settings, assumptions=version.assumptions
     )
-    return _planned(resolved, order, version.warnings)
+    return replace(_planned(resolved, order, version.warnings), of_version=version.warnings)
 
 
 def _with_stages(
@@ -177,24 +181,19 @@ def _with_stages(
     known: Mapping[str, Dataset] | None = None,
 ) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
-    from shardctl.core.iteration.openness import open_stages
+    from shardctl.core.settings.short_form import of_one_reader, stages_of
+    from shardctl.core.stages.pipelines import open_stages
     from shardctl.core.stages.text import text_of_part
-    from shardctl.planning.sources import (
-        single_reader,
-        sources,
-        spec_of_reader,
-        without_own,
-    )
+    from shardctl.planning.sources import sources, spec_of_reader
 
-    assert settings.stages is not None
-    for found in open_stages(settings.stages, global_seed=settings.global_seed):
+    for found in open_stages(stages_of(settings), global_seed=settings.global_seed):
         raise UnpredictableOrderError(
             phrase(
                 "{stages}: {} leaves the order open: {}", text_of_part(found.stage), found.reason
             )
         )
-    short, reader = without_own(settings), single_reader(settings)
-    if short.stages is None and reader is not None:
+    short, reader = of_one_reader(settings) or (settings, None)
+    if reader is not None:
         kept = None if reader.data is None else (known or {}).get(reader.data)
         if reader.data is not None:
             dataset = as_dataset(reader.data) if kept is None else kept
@@ -211,10 +210,9 @@ def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:
 
 
 def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:
-    warnings = [*resolved.warnings, *assumptions]
-    if resolved.num_examples and not order.num_examples:
-        warnings.append(_why_nothing(order))
-    return PlannedOrder(resolved=resolved, order=order, warnings=tuple(warnings))
+    empty = [order.why_empty] if resolved.num_examples and not order.num_examples else []
+    warnings = (*resolved.warnings, *assumptions, *empty)
+    return PlannedOrder(resolved=resolved, order=order, warnings=warnings)
 
 
 def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str]:
@@ -244,14 +242,3 @@ def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str
             "takes" if len(drawn) == 1 else "take",
             seeds,
         )
-
-
-def _why_nothing(order: Order) -> str:
-    settings = order.settings
-    if settings.stages is not None:
-        return phrase("{stages} leave nothing of what is read")
-    if order.epoch_size:
-        return phrase(
-            "{drop_remainder=True} leaves nothing: {} examples fill no batch", order.epoch_size
-        )
-    return f"host {settings.host} by {settings.host_by} reads no examples"

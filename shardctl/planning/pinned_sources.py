@@ -4,36 +4,36 @@ from __future__ import annotations
 
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec
-from shardctl.core.order.staged import StagedOrder
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import of_one_reader
 from shardctl.core.snapshot.snapshot import PinnedSource, Snapshot, datasets_of
 from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
 from shardctl.planning.sources import (
     ResolvedSources,
+    reads_spec,
     refuse_unread_spec,
-    single_reader,
     sources,
     spec_of_reader,
-    without_own,
 )
 
 
 def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSource, ...]:
     """Return the datasets that the readers of stages name; `live` is the order of the settings."""
-    if settings.stages is None:
-        return ()
     order = live.order
-    if not isinstance(order, StagedOrder):  # settings without stages say the same
-        one, dataset = single_reader(settings), order.dataset
-        data = None if one is None else one.data
-        return (PinnedSource(data=data, label="", title=dataset.title, ordered=dataset.ordered),)
+    plain = of_one_reader(settings)
+    if plain is not None:
+        one, dataset = plain[1], order.dataset
+        if one is None:
+            return ()
+        pinned = PinnedSource(data=one.data, label="", title=dataset.title, ordered=dataset.ordered)
+        return (pinned,)
     found: dict[str | None, PinnedSource] = {}
-    for read, reader in order.readers.items():
-        own = order.origins[read].dataset
+    for read, origin in order.origins.items():
+        own = origin.dataset
         several = order.dataset is not own and order.dataset != own
-        label = reader.ranges[0].split.name.rpartition("/")[0] if several else ""
+        label = origin.name.rpartition("/")[0] if several else ""
         found.setdefault(
             read.data,
             PinnedSource(data=read.data, label=label, title=own.title, ordered=own.ordered),
@@ -43,18 +43,8 @@ def pinned_sources(live: PlannedOrder, settings: ReadSettings) -> tuple[PinnedSo
 
 def datasets_by_ref(live: PlannedOrder) -> dict[str, Dataset]:
     """Return the datasets that readers of stages read besides that of the command, by reference."""
-    order = live.order
-    if not isinstance(order, StagedOrder):
-        return {}
-    found = {read.data: order.origins[read].dataset for read in order.readers}
+    found = {read.data: origin.dataset for read, origin in live.order.origins.items()}
     return {ref: dataset for ref, dataset in found.items() if ref is not None}
-
-
-def reads_spec(settings: ReadSettings) -> bool:
-    """Whether a reader reads the spec of the command, or the reader is the command's."""
-    if settings.stages is None:
-        return True
-    return any((read.spec, read.data) == (None, None) for read in readers_of(settings.stages))
 
 
 def spec_as_given(resolved: Resolved, settings: ReadSettings) -> str:
@@ -73,8 +63,8 @@ def without_stages(
     Raises:
         UsageError: a spec besides that of the one reader.
     """
-    short, reader = without_own(settings), single_reader(settings)
-    if settings.stages is None or short.stages is not None or reader is None:
+    short, reader = of_one_reader(settings) or (settings, None)
+    if reader is None:
         return dataset, spec, settings
     if spec != reader.spec:
         refuse_unread_spec(spec, settings)
@@ -87,8 +77,8 @@ def without_stages(
 
 def resolved_reading(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Resolved:
     """Return what a pipeline reads: its spec, or what the readers of its stages select."""
-    dataset, spec, settings = without_stages(dataset, spec, settings)
-    if settings.stages is None:
+    if of_one_reader(settings) is not None:
+        dataset, spec, _ = without_stages(dataset, spec, settings)
         return resolved_spec(dataset, spec)
     return sources(dataset, spec if reads_spec(settings) else None, settings).resolved
 
@@ -101,10 +91,8 @@ def spec_as_pinned(pinned: Snapshot, settings: ReadSettings) -> str | None:
 
 def _pins_spec(pinned: Snapshot) -> bool:
     """Whether a snapshot's spec is one of the command, and not what its stages say."""
-    stages = pinned.pipeline.get("stages")
-    return stages is None or any(
-        (read.spec, read.data) == (None, None) for read in readers_of(pipeline_of(stages))
-    )
+    readers = readers_of(pipeline_of(pinned.pipeline.get("stages") or []))
+    return any((read.spec, read.data) == (None, None) for read in readers)
 
 
 def ref_as_pinned(pinned: Snapshot) -> str:
@@ -125,12 +113,13 @@ def order_again(pinned: Snapshot, dataset: Dataset, settings: ReadSettings) -> P
     Raises:
         ShardctlError: this version refuses it.
     """
-    if settings.stages is None:
-        return order_of(resolved_spec(dataset, pinned.spec), settings)
     datasets = datasets_of(dataset, pinned.sources)
-    short, reader = without_own(settings), single_reader(settings)
-    if short.stages is None and reader is not None:
-        return order_of(resolved_spec(datasets[reader.data], reader.spec or pinned.spec), short)
+    plain = of_one_reader(settings)
+    if plain is not None:
+        short, reader = plain
+        own = dataset if reader is None else datasets[reader.data]
+        own_spec = pinned.spec if reader is None else reader.spec or pinned.spec
+        return order_of(resolved_spec(own, own_spec), short)
     spec = pinned.spec if reads_spec(settings) else None
     known = {data: one for data, one in datasets.items() if data is not None}
     found = sources(datasets.get(None, dataset), spec, settings, known)

@@ -103,24 +103,11 @@ def simulate_order(planned: PlannedOrder, *, skip: int = 0, take: int | None = 2
     if take != 0 and rest and planned.order.num_buffered is not None:
         # Before a part of the answer is written.
         check_buffer(min(planned.order.num_buffered, planned.order.stream_size))
+    cut = [planned.order.goes_on] if take is not None and take > rest else []
     return Simulation(
         spec=planned.spec,
         order=planned.order,
         skip=skip,
         take=rest if take is None else min(take, rest),
-        warnings=(*planned.warnings, *_cut(planned.order, rest, take)),
-    )
-
-
-def _cut(order: Order, rest: int, take: int | None) -> tuple[str, ...]:
-    """Say where an endless reading is cut, to those who ask for more of it."""
-    if not order.settings.repeat_files or take is None or take <= rest:
-        return ()
-    return (
-        phrase(
-            "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
-            "here: give more {epochs} to see more",
-            order.num_examples,
-            epochs=order.settings.epochs,
-        ),
+        warnings=(*planned.warnings, *filter(None, cut)),
     )

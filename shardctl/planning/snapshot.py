@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
@@ -91,7 +91,7 @@ def snapshot_in(
     live = plan_order(dataset, spec, settings)
     order = live.order
     # As they were written, also where settings without stages say the same.
-    written = order.settings if settings.stages is None else settings
+    written = replace(settings, loader_version=order.settings.loader_version)
     refuse_endless(order)
     dataset = order.dataset
     first = order.read(0, min(NUM_FIRST_IDS, order.num_examples))

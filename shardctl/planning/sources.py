@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -10,15 +10,18 @@ from shardctl.core.dataset.combined import combined, distinct_datasets, labels_o
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import listing_warnings
-from shardctl.core.order.staged import Origin, StagedOrder
+from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.part import Source
+from shardctl.core.stages.pipelines import readers_of, sources_of
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
@@ -30,11 +33,8 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shared,
     Shuffle,
-    Source,
     Take,
     Zip,
-    readers_of,
-    sources_of,
 )
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable, quoted
@@ -55,6 +55,11 @@ class ResolvedSources(Resolved):
     given: tuple[Dataset, str | None] = field(compare=False, repr=False)
     known: Mapping[str, Dataset] = field(default_factory=dict, compare=False, repr=False)
 
+    @property
+    def num_selected(self) -> None:
+        """None, since the stages decide."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
 class Sources:
@@ -70,9 +75,8 @@ class Sources:
             read: ReaderOrder(dataset, ranges, _of_one_epoch(settings, read))
             for read, (dataset, ranges) in self.parts.items()
         }
-        assert settings.stages is not None
         sizes = {read: order.epoch_size for read, order in readers.items()}
-        progress = progress_of(settings.stages, sizes, settings.pass_index)
+        progress = progress_of(stages_of(settings), sizes, settings.pass_index)
         return StagedOrder(
             self.resolved.dataset,
             readers,
@@ -95,17 +99,9 @@ def sources(
     Raises:
         UsageError: a bad spec, or a source whose examples no dataset has.
     """
-    assert settings.stages is not None
-    for source in sources_of(settings.stages):
-        if not isinstance(source, Read):
-            raise UsageError(
-                phrase(
-                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
-                    "order is that of what read(..) hands out",
-                    quoted(source.name),
-                )
-            )
-    reads = list(dict.fromkeys(readers_of(settings.stages)))
+    stages = stages_of(settings)
+    refuse_other_sources(stages)
+    reads = list(dict.fromkeys(readers_of(stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {
         read: spec_of_reader(read, of_read[read], spec, is_known=read.data in (known or {}))
@@ -114,20 +110,11 @@ def sources(
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
-    datasets = distinct_datasets(of_read.values())
-    whole = combined(datasets)
-    names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
+    whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[Read, Origin] = {}
     warnings: list[str] = []
-    for read in reads:
-        own = next(one for one in datasets if one == of_read[read])
-        ranges, label = found[read].ranges, ""
-        if len(datasets) > 1:
-            label = f"{names[id(own)]}/"
-            ranges = tuple(
-                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
-            )
+    for read, (own, label, ranges) in zip(reads, labelled, strict=True):
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
         origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
@@ -148,6 +135,46 @@ def sources(
         origins=origins,
         parts=parts,
     )
+
+
+def in_one_dataset(
+    found: Sequence[Resolved],
+) -> tuple[Dataset, list[tuple[Dataset, str, tuple[SplitRange, ...]]]]:
+    """Return a dataset that holds what all specs select, and of each where it is in that.
+
+    That is its own dataset, what its splits are called before their name, "" where all are of one
+    dataset, and its ranges in the whole.
+    """
+    datasets = distinct_datasets(resolved.dataset for resolved in found)
+    whole, names = combined(datasets), labels_of(datasets)
+    parts = []
+    for resolved in found:
+        number = next(i for i, one in enumerate(datasets) if one == resolved.dataset)
+        label, ranges = "", resolved.ranges
+        if len(datasets) > 1:
+            label = f"{names[number]}/"
+            ranges = tuple(
+                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
+            )
+        parts.append((datasets[number], label, ranges))
+    return whole, parts
+
+
+def refuse_other_sources(stages: Pipeline) -> None:
+    """Refuse sources whose examples no dataset has.
+
+    Raises:
+        UsageError: one is no reader of TFDS.
+    """
+    for source in sources_of(stages):
+        if not isinstance(source, Read):
+            raise UsageError(
+                phrase(
+                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                    "order is that of what read(..) hands out",
+                    quoted(source.name),
+                )
+            )
 
 
 def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
@@ -184,44 +211,25 @@ def _of_one_epoch(settings: ReadSettings, read: Read) -> ReadSettings:
     return replace(settings_of_read(settings, read), pass_index=0, loop="python")
 
 
+def reads_spec(settings: ReadSettings) -> bool:
+    """Whether a reader reads the spec of the command, or the reader is the command's."""
+    return any((r.spec, r.data) == (None, None) for r in readers_of(stages_of(settings)))
+
+
 def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
     """Refuse a spec that no reader of the stages takes.
 
     Raises:
         UsageError: all readers say themselves what they read.
     """
-    if spec is None or settings.stages is None:
-        return
-    if all(read.spec is not None or read.data is not None for read in readers_of(settings.stages)):
+    if spec is not None and not reads_spec(settings):
         raise UsageError(
             phrase(
                 "{} and {stages} {}: the stages say what is read; leave one of them out",
                 quoted(spec),
-                printable(text_of(settings.stages), 60),
+                printable(text_of(stages_of(settings)), 60),
             )
         )
-
-
-def without_own(settings: ReadSettings) -> ReadSettings:
-    """Return settings whose one reader reads what the command does, in the short form if it can.
-
-    What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
-    """
-    reader = single_reader(settings)
-    if reader is None or settings.stages is None:
-        return settings
-    plain = replace(settings.stages, source=replace(reader, spec=None, data=None))
-    return short_form(replace(settings, stages=plain))
-
-
-def single_reader(settings: ReadSettings) -> Read | None:
-    """Return the one reader of stages; None where there are several, or what combines one."""
-    if settings.stages is None:
-        return None
-    if len(list(sources_of(settings.stages))) > 1:
-        return None
-    source = settings.stages.source
-    return source if isinstance(source, Read) else None
 
 
 # How long does it take to follow a pipeline, before that is begun?

@@ -12,7 +12,6 @@ from shardctl.core.dataset.folders import folders_of
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
-from shardctl.core.stages.document import document_of
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
@@ -254,11 +253,8 @@ def settings_document(settings: ReadSettings) -> Document:
     """Return settings that are not TFDS's defaults, by the names of a shardctl.yaml."""
     default = ReadSettings()
     said: dict[str, Any] = {}
-    for setting in SETTINGS:
+    for setting in sorted(SETTINGS, key=lambda setting: setting.field == "stages"):
         value = getattr(settings, setting.field)
-        if value == getattr(default, setting.field) or setting.field == "stages":
-            continue
-        said[setting.name] = setting.kind.to_document(value)
-    if settings.stages is not None:
-        said["stages"] = document_of(settings.stages)
+        if value != getattr(default, setting.field):
+            said[setting.name] = setting.kind.to_document(value)
     return said

@@ -84,6 +84,11 @@ class Resolved:
         """Number of examples in all ranges, those named twice counted twice."""
         return sum(piece.num_examples for piece in self.ranges)
 
+    @property
+    def num_selected(self) -> int | None:
+        """Number of examples of an epoch, None where stages decide how many of them come."""
+        return self.num_examples
+
 
 def parse_subsplit(spec: str) -> tuple[Slice, ...]:
     """Parse a spec into its parts; the split `all` stands for every split until it is resolved.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -21,11 +22,27 @@ if TYPE_CHECKING:
     from shardctl.core.instructions.split_range import SplitRange
     from shardctl.core.order.example_codes import ExampleCodes
     from shardctl.core.settings.read_settings import ReadSettings
+    from shardctl.core.stages.stages import Read
 
 CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
+
+ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
+
+
+def _ignore(count: int) -> None:
+    """Take a report that nobody wants."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
+
+    name: str
+    dataset: Dataset
+    spec: str
 
 
 class Order(ABC):
@@ -37,17 +54,21 @@ class Order(ABC):
     spec reads one split. Nothing is read, and no array is as long as the order.
 
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
-    sources: what several readers of a mixture are called.
+    sources: what several readers of a mixture are called; origins: what readers in stages read.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
+        of the loader itself.
     begins_anywhere: whether file instructions alone continue it from any position.
     """
 
+    continued_by: ContinuedBy
     dataset: Dataset
     settings: ReadSettings
     codes: ExampleCodes
     given: Reads
     reads: Reads
     sources: tuple[str, ...] = ()
+    origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
     begins_anywhere = False
     _ranges: tuple[SplitRange, ...]
@@ -97,6 +118,11 @@ class Order(ABC):
         """Number of epochs of the pass, None without end."""
 
     @property
+    def has_second_epoch(self) -> bool:
+        """Whether the pass goes on behind the first `epoch_size` examples, in an epoch more."""
+        return self.num_epochs != 1
+
+    @property
     def is_endless(self) -> bool:
         """Whether `num_examples` is no more than a bound of what can be asked for."""
         return False
@@ -116,6 +142,21 @@ class Order(ABC):
         """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
         return True
 
+    @property
+    def goes_on(self) -> str | None:
+        """What is left out of a reading without end, None where all of it is followed."""
+        return None
+
+    @property
+    def why_empty(self) -> str:
+        """Why nothing is handed out of what the spec selects, where that is so."""
+        settings = self.settings
+        if self.epoch_size:
+            return phrase(
+                "{drop_remainder=True} leaves nothing: {} examples fill no batch", self.epoch_size
+            )
+        return f"host {settings.host} by {settings.host_by} reads no examples"
+
     # How it is shuffled.
 
     @property
@@ -134,6 +175,21 @@ class Order(ABC):
         return None
 
     @property
+    def one_buffer(self) -> int | None:
+        """`num_buffered` where every example of an epoch goes through that buffer alone."""
+        return None
+
+    @property
+    def before_buffer(self) -> Order | None:
+        """The order in which files are read into that buffer, None where there is none to see."""
+        return None
+
+    @property
+    def unshuffled(self) -> str:
+        """How examples come where nothing shuffles them, a clause."""
+        return "examples come as the files are interleaved"
+
+    @property
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since nothing mixes them."""
         return False
@@ -141,6 +197,11 @@ class Order(ABC):
     @property
     def has_long_runs(self) -> bool:
         """Whether `runs` are told at less cost than the codes."""
+        return False
+
+    @property
+    def is_made_whole(self) -> bool:
+        """Whether an epoch is made as a whole before any place in it is known."""
         return False
 
     # What is at positions.
@@ -217,6 +278,16 @@ class Order(ABC):
         """Number of batches of the pass, None without end."""
 
     @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, None where there is none."""
+        return self.settings.batch
+
+    @property
+    def why_no_steps(self) -> str:
+        """Why there are no batches to ask for, where that is so."""
+        return phrase("{step} needs {batch=N}: a step is a batch")
+
+    @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
@@ -252,6 +323,20 @@ class Order(ABC):
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
+
+    @property
+    def num_in_turn(self) -> int | None:
+        """How many files are read at once, None where examples are read by their index."""
+        return None
+
+    def num_again(self, all_hosts: Sequence[Order]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first."""
+        return 0
+
+    def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
+        """Return how many of the first `stop` examples come from each of `sources`."""
+        advance(stop)
+        return [stop]
 
     def forget_readings(self) -> None:
         """Give back the memory of what is kept; it is built anew when it is asked for."""

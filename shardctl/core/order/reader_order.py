@@ -71,6 +71,7 @@ class ReaderOrder(Order):
     [[0, 1], [2, 11]]
     """
 
+    continued_by = "file_instructions"
     finds_in_pieces = True
     begins_anywhere = True
 
@@ -325,9 +326,34 @@ class ReaderOrder(Order):
         return (self.num_buffered or 1) > 1 or files
 
     @property
+    def num_in_turn(self) -> int:
+        """How many files are read in turn."""
+        return self.settings.cycle_length(ordered=self.dataset.ordered)
+
+    @property
     def is_uniform(self) -> bool:
         """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
         return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
+
+    @property
+    def one_buffer(self) -> int | None:
+        """Size of the shuffle buffer, which every example goes through."""
+        return self.num_buffered
+
+    @property
+    def before_buffer(self) -> ReaderOrder | None:
+        """The order in which files are read into the buffer, None without one, or examples."""
+        if self.num_buffered is None or not self.num_examples:
+            return None
+        bare = replace(
+            self.settings,
+            buffer=None,
+            buffer_seed=None,
+            buffer_reshuffle=None,
+            batch=None,
+            drop_remainder=False,
+        )
+        return ReaderOrder(self.dataset, self.ranges, bare)
 
     @property
     def has_blocks(self) -> bool:
@@ -375,6 +401,27 @@ class ReaderOrder(Order):
     def stream_size(self) -> int:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
+
+    @property
+    def goes_on(self) -> str | None:
+        """What is left out of files that repeat without end, None where they do not."""
+        if not self.settings.repeat_files:
+            return None
+        return phrase(
+            "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
+            "here: give more {epochs} to see more",
+            self.num_examples,
+            epochs=self.settings.epochs,
+        )
+
+    @property
+    def reads_by_epoch(self) -> bool:
+        """Whether an epoch is a reading of its own, which no buffer mixes."""
+        return self.has_blocks and not self.settings.repeat_files
+
+    def stream_of(self, epoch: int) -> tuple[int, int]:
+        """Return (stream, where in it the epoch begins): of files that repeat there is one."""
+        return (0, epoch * self.epoch_size) if self.settings.repeat_files else (epoch, 0)
 
     @checked
     def reading(self, epoch: int, *, stop: int | None = None) -> Reading:

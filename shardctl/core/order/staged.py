@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -14,43 +14,31 @@ from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Node
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.example_codes import CombinedCodes
-from shardctl.core.order.order import CHUNK_SIZE, ENDLESS, MAX_POSITIONS, NONE, Order
+from shardctl.core.order.order import (
+    CHUNK_SIZE,
+    ENDLESS,
+    MAX_POSITIONS,
+    NONE,
+    Order,
+    Origin,
+    _ignore,
+)
 from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.stages import (
-    Filter,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shuffle,
-    parts_of,
-    readers_of,
-)
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.shuffle.generator import ScriptSeeds
+from shardctl.core.stages.pipelines import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
 _AT_ONCE = 1 << 22  # elements that are pulled between two reports
-
-
-def _ignore(count: int) -> None:
-    """Take a report that nobody wants."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Origin:
-    """What a reader reads: its own dataset, a spec of that, and what it is called among others."""
-
-    name: str
-    dataset: Dataset
-    spec: str
 
 
 class StagedOrder(Order):
@@ -70,6 +58,8 @@ class StagedOrder(Order):
         UsageError: what TensorFlow refuses as well; the text names the stage.
     """
 
+    continued_by = "shardctl.tfds"
+
     def __init__(
         self,
         dataset: Dataset,
@@ -79,10 +69,10 @@ class StagedOrder(Order):
         origins: Mapping[Read, Origin],
         advance: Callable[[int], None] | None = None,
     ) -> None:
-        assert settings.stages is not None
+        self.stages = stages_of(settings)
         self.dataset = dataset
         self.settings = settings
-        reads = readers_of(settings.stages)
+        reads = readers_of(self.stages)
         self.origins = dict(origins)
         self.sources = tuple(origins[read].name for read in reads)
         self.readers = dict(readers)
@@ -99,9 +89,7 @@ class StagedOrder(Order):
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
-        self._node = build(
-            settings.stages, self._reader_node, seeds=self._seeds, kept=self._passing
-        )
+        self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
@@ -155,8 +143,7 @@ class StagedOrder(Order):
     @property
     def _unrepeated(self) -> Node | None:
         """What the stages of one reader up to the first repeat are alone, None where it is open."""
-        assert self.settings.stages is not None
-        source, stages = self.settings.stages.source, self.settings.stages.stages
+        source, stages = self.stages.source, self.stages.stages
         repeat = next((i for i, s in enumerate(stages) if isinstance(s, Repeat)), None)
         if repeat is None or not isinstance(source, Read) or len(self.sources) > 1:
             return None
@@ -194,8 +181,7 @@ class StagedOrder(Order):
     @property
     def num_buffered(self) -> int | None:
         """Size of the largest shuffle buffer in the row of stages, None without one."""
-        assert self.settings.stages is not None
-        sizes = [stage.buffer for stage in self.settings.stages.stages if type(stage) is Shuffle]
+        sizes = [stage.buffer for stage in self.stages.stages if type(stage) is Shuffle]
         if WHOLE_DATASET in sizes:
             return max(1, self.epoch_size)
         return max(sizes, default=None)
@@ -203,10 +189,9 @@ class StagedOrder(Order):
     @property
     def shuffles(self) -> bool:
         """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
-        assert self.settings.stages is not None
         return any(order.shuffles for order in self._orders) or any(
             isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
-            for part in parts_of(self.settings.stages)
+            for part in parts_of(self.stages)
         )
 
     @property
@@ -309,6 +294,28 @@ class StagedOrder(Order):
             sources = self._nodes[0].tickets.readers(tickets)
             counts += np.bincount(sources, minlength=len(counts))
         return [int(count) for count in counts]
+
+    @property
+    def has_second_epoch(self) -> bool:
+        """Whether the pass has as many examples again as its first epoch."""
+        return self.num_examples >= 2 * self.epoch_size
+
+    @property
+    def why_empty(self) -> str:
+        """Why nothing is handed out of what the readers select, where that is so."""
+        return phrase("{stages} leave nothing of what is read")
+
+    @property
+    def batch_size(self) -> int | None:
+        """Number of examples in the first batch, None where elements are examples."""
+        if not self.has_steps or self.num_steps == 0:
+            return None
+        return len(self.positions_in_step(0))
+
+    @property
+    def why_no_steps(self) -> str:
+        """Why there are no batches to ask for, where that is so."""
+        return phrase("{step}: the {stages} make no batches; a step is a batch")
 
     @property
     def shape(self) -> tuple[int, ...] | None:

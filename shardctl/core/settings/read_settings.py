@@ -199,6 +199,27 @@ class ReadSettings:
         except UsageError as error:
             raise UsageError(phrase("{stages}: {}", str(error))) from None
 
+    def takes(self, name: str) -> bool:
+        """Return whether another value of a setting has a meaning beside the rest.
+
+        Not where the loader does not read it, nor where stages say it in its place.
+
+        >>> [ReadSettings(stages="batch(2)").takes(name) for name in ("block", "buffer")]
+        [True, False]
+        """
+        is_said = self.stages is not None and name in _IN_STAGES
+        return not is_said and SETTING_BY_FIELD[name].is_read_by(self.loader)
+
+    @property
+    def stand_ins_of_rule(self) -> tuple[str, ...]:
+        """The seeds that may fix an order of which only the rule of its loader says if it is open.
+
+        None of TFDS's reader, see `with_stand_in_seeds`.
+        """
+        if self.reader.on_tf_data:
+            return ()
+        return tuple(name for name in ("shuffle_seed", "global_seed") if self.takes(name))
+
     @property
     def reader(self) -> Loader:
         """Who reads, TFDS's reader on tf.data or another loader: what is known of it."""
@@ -215,6 +236,23 @@ class ReadSettings:
         if self.shuffle_files is None:
             return self.shuffle_seed is not None
         return self.shuffle_files
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the reader itself repeats its files without end."""
+        return self.repeat_files
+
+    @property
+    def bare(self) -> ReadSettings:
+        """What holds for all that a script builds: the global seed, the pass, and who iterates."""
+        return ReadSettings(
+            global_seed=self.global_seed, pass_index=self.pass_index, loop=self.loop
+        )
+
+    @property
+    def followed(self) -> ReadSettings:
+        """The same, files that repeat without end for as many epochs as they are followed."""
+        return replace(self, repeat_files=False)
 
     @property
     def buffer_is_open(self) -> bool:
@@ -429,7 +467,14 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
         assumed["deterministic"] = True
     if settings.buffer_is_open:
         assumed["buffer_seed"] = 2
-    return replace(settings, **assumed), assumed
+    settings = replace(settings, **assumed)
+    if settings.stages is not None and settings.global_seed is None:
+        from shardctl.core.stages.pipelines import with_seeds
+
+        seeded = with_seeds(settings.stages)
+        if seeded != settings.stages:
+            settings, assumed["stages"] = replace(settings, stages=seeded), _text_of(seeded)
+    return settings, assumed
 
 
 def with_any_buffer_seed(settings: ReadSettings) -> ReadSettings:

@@ -21,9 +21,10 @@ from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages import stages as ast
+from shardctl.core.stages.part import Count
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
+from shardctl.planning.lint.chains import Chain, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
@@ -157,11 +158,9 @@ class LintContext:
     @property
     def reads_data_source(self) -> bool:
         """Whether `as_data_source` reads; of array_record files nothing else does."""
-        if self.loader != "tfds":
-            return False
-        if self.usage.as_data_source is None:
-            return self.dataset.file_format == "array_record"
-        return self.usage.as_data_source
+        said = self.usage.as_data_source
+        reads = self.dataset.file_format == "array_record" if said is None else said
+        return reads and self.settings.reader.on_tf_data
 
     def usage_in_force(self) -> dict[str, Any]:
         """Return what is not part of an order's settings by its name under `lint:`."""
@@ -204,7 +203,12 @@ class LintContext:
         settings = self.settings
         if any(repeats(stage) for chain in self.stage_chains for stage in chain.pipeline.stages):
             return True
-        return settings.epochs > 1 or settings.repeat_files or settings.pass_index > 0
+        return settings.epochs > 1 or self.repeats_files() or settings.pass_index > 0
+
+    def repeats_files(self, source: ast.Read | None = None) -> bool:
+        """Whether a reader of the stages, or that of the command, hands out its files for ever."""
+        own = {} if source is None else dict(source.settings)
+        return bool(own.get("repeat_files", self.settings.repeat_files))
 
     @property
     def buffers(self) -> bool:
@@ -231,7 +235,7 @@ class LintContext:
     @property
     def stage_chains(self) -> tuple[Chain, ...]:
         """Those chains where no settings mean the same, which rules about settings do not see."""
-        return () if self.settings.stages is None else self.chains
+        return () if self.settings.takes("epochs") else self.chains
 
     @property
     def staged_reads(self) -> tuple[Read | None, ...]:
@@ -254,7 +258,7 @@ class LintContext:
     def count_of_read(self, source: ast.Read, read: Read | None) -> Count:
         """Return how many examples a source hands out, None where that is not known here."""
         own = dict(source.settings)
-        if own.get("repeat_files", self.settings.repeat_files):
+        if self.repeats_files(source):
             return float("inf")
         if source.data is not None or "host" in own:
             return None
@@ -358,7 +362,7 @@ class LintContext:
     def cycle_of_host(self, read: Read) -> int:
         """Return how many files the host reads at a time."""
         cycle = self.settings.cycle_length(ordered=self.dataset.ordered)
-        return cycle if self.settings.repeat_files else min(cycle, self.files_of_host(read))
+        return cycle if self.repeats_files() else min(cycle, self.files_of_host(read))
 
     def buffer_size(self, read: Read) -> int | None:
         """Return how many examples the shuffle buffer holds, None without one.
@@ -382,8 +386,6 @@ class LintContext:
             try:
                 plans[read.spec] = shared(read, self.settings)
             except ShardctlError:
-                if self.settings.stages is None:
-                    raise
                 # Stages of an open count: what the hosts read is known all the same.
                 plans[read.spec] = shared(read, replace(self.settings, stages=None))
         return {spec: plan.comparisons[0].strategy(plan.judged) for spec, plan in plans.items()}

@@ -10,9 +10,9 @@ from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.short_form import short_form, stages_of
+from shardctl.core.stages.pipelines import sources_of
 from shardctl.core.stages.stages import Read as StageRead
-from shardctl.core.stages.stages import sources_of
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, nearest_first
 from shardctl.errors import UsageError
@@ -127,7 +127,7 @@ def lint(
     for read in reads:
         refuse_open_hosts(read.resolved, context.host_mode, context.num_hosts)
     rules = chosen_rules(select, ignore)
-    if context.loader != "tfds":
+    if not settings.reader.on_tf_data:
         rules = tuple(rule for rule in rules if context.loader in rule.loaders)
     findings = sorted(
         _findings(rules, context),
@@ -146,8 +146,8 @@ def default_specs(
     Raises:
         UsageError: there is no train, and neither another split alone nor one to evaluate on.
     """
-    if settings is not None and settings.stages is not None:
-        reads = [one for one in sources_of(settings.stages) if isinstance(one, StageRead)]
+    if settings is not None:
+        reads = [one for one in sources_of(stages_of(settings)) if isinstance(one, StageRead)]
         own = [one.spec for one in reads if one.spec is not None and one.data is None]
         if own and len(own) == len(reads):
             return tuple(dict.fromkeys(own))
@@ -162,9 +162,12 @@ def _resolved(specs: Sequence[str], dataset: Dataset) -> list[Resolved]:
 
 def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
     for rule in rules:
-        if not _counts(rule, context):
+        # What reads a data source is a sampler, of which few rules are.
+        unlike = context.reads_data_source and not rule.for_data_source
+        if unlike or context.loader not in rule.loaders:
             continue
-        for found in rule.check(context):
+        check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
+        for found in check(context):
             yield Finding(
                 rule=rule,
                 severity=found.severity or rule.severity,
@@ -176,13 +179,6 @@ def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
                     dict.fromkeys((*found.settings, *(["stages"] * context.writes_stages)))
                 ),
             )
-
-
-def _counts(rule: Rule, context: LintContext) -> bool:
-    """Whether a rule is about who reads; the reader of `as_data_source` is a sampler's affair."""
-    if context.loader != "tfds":
-        return context.loader in rule.loaders
-    return "tfds" in rule.loaders and (rule.for_data_source or not context.reads_data_source)
 
 
 def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tuple[Rule, ...]:

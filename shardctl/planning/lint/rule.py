@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from shardctl.core.loaders.loader import LoaderName
+from shardctl.core.loaders.loader import READERS
 from shardctl.core.phrase import phrase
 from shardctl.core.text import in_short
 from shardctl.planning.lint.context import LintContext
@@ -18,8 +18,8 @@ from shardctl.planning.lint.context import LintContext
 Severity = Literal["error", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
 DEFAULT_FAIL_ON: Severity = "notice"  # which is any finding
-TFDS_ALONE: tuple[LoaderName, ...] = ("tfds",)
-EVERY_LOADER: tuple[LoaderName, ...] = get_args(LoaderName)
+TFDS_ALONE: Collection[str] = ("tfds",)
+EVERY_LOADER: Collection[str] = READERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +60,7 @@ class Rule:
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
     loaders: who reads where it counts, by the names of `ReadSettings.loader`.
+    of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
     code: str
@@ -68,7 +69,8 @@ class Rule:
     severity: Severity
     check: Check
     for_data_source: bool = False
-    loaders: tuple[LoaderName, ...] = TFDS_ALONE
+    loaders: Collection[str] = field(default=TFDS_ALONE, compare=False)
+    of_loaders: Check | None = None
 
     @property
     def story(self) -> Story:
@@ -115,7 +117,8 @@ def rule(
     title: str,
     *,
     for_data_source: bool = False,
-    loaders: tuple[LoaderName, ...] = TFDS_ALONE,
+    loaders: Collection[str] = TFDS_ALONE,
+    of_loaders: Check | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""
 
@@ -128,6 +131,7 @@ def rule(
             check=check,
             for_data_source=for_data_source,
             loaders=loaders,
+            of_loaders=of_loaders,
         )
 
     return made

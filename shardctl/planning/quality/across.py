@@ -14,7 +14,6 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.quality.metrics import batch_coverage
 from shardctl.planning.quality.sample import (
@@ -80,10 +79,10 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
     """
     settings, epoch, unit = question.settings, 1, "epoch"
     second = order
-    if order.num_examples < 2 * order.epoch_size if settings.stages else settings.epochs == 1:
+    if not order.has_second_epoch:
         following: dict[str, int] = {"pass_index": settings.pass_index + 1}
         epoch, unit = 0, "pass"
-        if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
+        if not settings.takes("pass_index"):
             following, epoch, unit = {"epochs": 2}, 1, "epoch"  # a second one is all there is
         try:
             second = question.order(replace(settings, **following))  # type: ignore[arg-type]
@@ -137,7 +136,7 @@ def _neighbours_kept(
 ) -> float | None:
     if sample.complete:
         places = _places(sample.codes[0], again.codes[0])
-    elif isinstance(second, ReaderOrder) and second.has_blocks and not second.settings.repeat_files:
+    elif isinstance(second, ReaderOrder) and second.reads_by_epoch:
         places = _read_at(second, epoch, sample.codes)
     else:
         return None
@@ -207,19 +206,8 @@ def across_hosts(question: Question) -> AcrossHosts | None:
         correlation=sum(_correlation(places[a], places[b]) for a, b in pairs) / len(pairs),
         spread=1 / math.sqrt(num_windows * window * len(pairs)),
         coverage=_joint_coverage(together, np.concatenate(codes, axis=1)),
-        shared=_shared_by_loader(orders, host.count)
-        if settings.loader != "tfds"
-        else 0.0
-        if settings.host_mode.reads_all
-        else _shared(storages, together),
+        shared=_shared(storages, together) if unlike else _shared_by_turns(orders, host.count),
     )
-
-
-def _shared_by_loader(orders: Sequence[Order], num_hosts: int) -> float:
-    """Return what a loader hands out again to make its hosts even, where all are compared."""
-    total = orders[0].reads.num_examples
-    handed_out = sum(order.epoch_size for order in orders)
-    return max(0.0, (handed_out - total) / total) if len(orders) == num_hosts else 0.0
 
 
 def _own_places(storage: StorageOrder, codes: Int64s) -> Floats:
@@ -243,3 +231,13 @@ def _joint_coverage(together: StorageOrder, codes: Int64s) -> Metric:
 def _shared(storages: Sequence[StorageOrder], together: StorageOrder) -> float:
     read = sum(storage.num_ranks for storage in storages)
     return (read - together.num_ranks) / together.num_ranks
+
+
+def _shared_by_turns(orders: Sequence[Order], num_hosts: int) -> float:
+    """Return what hosts that all read the same hand out again, where all are compared.
+
+    Each passes by what is another's turn; a loader makes them even by some examples more.
+    """
+    total = orders[0].reads.num_examples
+    handed_out = sum(order.epoch_size for order in orders)
+    return max(0.0, (handed_out - total) / total) if len(orders) == num_hosts else 0.0

@@ -11,7 +11,7 @@ from shardctl.planning.quality.score import Verdict
 from shardctl.planning.quality.what_if import (
     Measured,
     Question,
-    refuse_stages,
+    refuse_fixed_buffer,
     with_buffer,
     with_shuffled_files,
 )
@@ -74,7 +74,7 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
             )
         )
     settings = question.settings
-    refuse_stages(settings, "memory")
+    refuse_fixed_buffer(settings, "memory")
     bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
     without = question.measured(bare)
     num_examples = epoch_length(question.order(bare))

@@ -19,7 +19,6 @@ from shardctl.core.settings.read_settings import (
     as_settings,
     with_stand_in_seeds,
 )
-from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import either, in_short
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
@@ -61,7 +60,8 @@ from shardctl.planning.quality.what_if import (
     Question,
     alternatives,
     buffer_for_target,
-    refuse_stages,
+    has_alternatives,
+    refuse_fixed_buffer,
     with_buffer,
 )
 
@@ -171,12 +171,12 @@ def quality(
     dataset = as_dataset(dataset)
     settings = as_settings(settings)
     if target is not None:
-        refuse_stages(settings, "target")
+        refuse_fixed_buffer(settings, "target")
     if memory is not None:
-        refuse_stages(settings, "memory")
-    settings, assumed = _with_stand_ins(settings)
-    if settings.loader != "tfds":
-        settings, assumed = _with_seed_of_loader(dataset, spec, settings)
+        refuse_fixed_buffer(settings, "memory")
+    settings, assumed = with_stand_in_seeds(settings)
+    if settings.stand_ins_of_rule:
+        settings, assumed = _with_seed_of_rule(dataset, spec, settings)
     return quality_of(
         plan_order(dataset, spec, settings),
         assumed,
@@ -227,8 +227,7 @@ def quality_of(
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
     score = score_of(metrics)
-    buffered = None if order.settings.stages is not None else order.num_buffered
-    held = None if buffered is None else min(buffered, order.stream_size)
+    held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
     return Quality(
         spec=planned.spec,
         order=order,
@@ -251,46 +250,24 @@ def quality_of(
         sampled=sample.sampled,
         question=question,
         kept=sample.kept,
-        warnings=(*_warnings(planned), *_notes(assumed, order)),
+        warnings=(*planned.resolved.warnings, *planned.of_version, *_notes(assumed, order)),
     )
 
 
-def _with_stand_ins(settings: ReadSettings) -> tuple[ReadSettings, dict[str, Any]]:
-    """Return settings whose order is fixed, and what was assumed; of stages, all of them."""
-    settings, assumed = with_stand_in_seeds(settings)
-    if settings.stages is None or settings.global_seed is not None:
-        return settings, assumed
-    from shardctl.core.stages.stages import with_seeds
-    from shardctl.core.stages.text import text_of
-
-    seeded = with_seeds(settings.stages)
-    if seeded == settings.stages:
-        return settings, assumed
-    return replace(settings, stages=seeded), assumed | {"stages": text_of(seeded)}
-
-
-def _with_seed_of_loader(
+def _with_seed_of_rule(
     dataset: Dataset, spec: str | None, settings: ReadSettings
 ) -> tuple[ReadSettings, dict[str, Any]]:
-    """Return settings of a loader whose order is fixed, by a seed that it takes if need be."""
+    """Return settings whose order a loader's rule fixes, by a seed that it takes if need be."""
     try:
         plan_order(dataset, spec, settings)
     except UnpredictableOrderError:
-        for name in ("shuffle_seed", "global_seed"):
-            if SETTING_BY_FIELD[name].is_read_by(settings.loader):
-                with contextlib.suppress(ShardctlError):
-                    seeded = replace(settings, **{name: 1})  # type: ignore[arg-type]
-                    plan_order(dataset, spec, seeded)
-                    return seeded, {name: 1}
+        for name in settings.stand_ins_of_rule:
+            with contextlib.suppress(ShardctlError):
+                seeded = replace(settings, **{name: 1})  # type: ignore[arg-type]
+                plan_order(dataset, spec, seeded)
+                return seeded, {name: 1}
         raise
     return settings, {}
-
-
-def _warnings(planned: PlannedOrder) -> tuple[str, ...]:
-    """Return what surprises; of TFDS's reader without what is taken for granted of seeds."""
-    if planned.order.settings.loader != "tfds":
-        return planned.warnings
-    return planned.resolved.warnings
 
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
@@ -339,9 +316,7 @@ def _bytes(name: str, value: int | str | None) -> int | None:
 
 def _window(order: Order, num_examples: int) -> int:
     """Return the examples in a batch; without batches, or with batches of one, a stand-in."""
-    batch = order.settings.batch
-    if order.settings.stages is not None and order.has_steps:
-        batch = len(order.positions_in_step(0))
+    batch = order.batch_size
     if batch is not None and batch > 1:
         return min(batch, num_examples)
     return max(2, min(DEFAULT_WINDOW, num_examples // 4))
@@ -353,8 +328,8 @@ def _metrics(
     found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         found.append(shards_in_batch(sample, window))
-    if order.num_buffered is not None and order.settings.stages is None:
-        buffer = min(order.num_buffered, _LONGEST_BUFFER_WINDOW, sample.num_positions)
+    if order.one_buffer is not None:
+        buffer = min(order.one_buffer, _LONGEST_BUFFER_WINDOW, sample.num_positions)
         if buffer > sample.length:
             sample = sample_epoch(order, window=buffer)
         if buffer > 1:
@@ -429,14 +404,14 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
         said += f": a uniform permutation of so few examples may score {least:.4f}"
     else:
         said += f" is not {minimum}"
-    if plan.order.settings.loader != "tfds":
+    if not has_alternatives(plan.order.settings):
         return said
     cures = [choice for choice in plan.alternatives[1:] if _is_cure(choice, minimum)]
     cheapest = min(cures, key=lambda choice: choice.buffer or 0, default=None)
     table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"
     if cheapest is not None and cheapest.buffer is None:
         return f"{said}; cheapest cure: {table}"
-    if plan.order.settings.stages is not None:
+    if not plan.order.settings.takes("buffer"):
         return phrase(
             "{}; change the shuffles of {stages}",
             said if table is None else f"{said}; cheapest cure: {table}",

@@ -245,7 +245,7 @@ def codes_of_stretches(
     if exact or not is_drawn(order):
         codes = order.codes_at((positions + epoch * order.epoch_size).ravel())
         return codes.reshape(positions.shape)
-    stream, begin = (0, epoch * order.epoch_size) if order.settings.repeat_files else (epoch, 0)
+    stream, begin = order.stream_of(epoch)
     reading = order.reading(stream, stop=int(positions[-1, -1]) + 1 + begin)
     seeds, size = order.seeds.of_buffer(stream), order.num_buffered or 1
     inputs = drawn_stretches(

@@ -161,7 +161,6 @@ MIXED: frozenset[Verdict] = frozenset(
 )
 
 _MEANINGS: dict[Verdict, str] = {
-    "no shuffle": "nothing shuffles; examples come as the files are interleaved",
     "weak": "mixed less than by a buffer of a quarter of the dataset",
     "fair": "mixed as by a buffer of a quarter to half of the dataset",
     "good": "mixed as by a buffer of half of the dataset or more",
@@ -191,11 +190,9 @@ def lowest_uniform(score: Score) -> float:
     return max(0.0, score.expected - SPREADS * score.spread)
 
 
-def meaning(verdict: Verdict, loader: str = "tfds") -> str:
-    """Return what a verdict says of the order of a loader, as a clause."""
-    if verdict == "no shuffle" and loader != "tfds":
-        return "nothing shuffles; examples come in the order of storage"
-    return _MEANINGS[verdict]
+def meaning(verdict: Verdict, order: Order) -> str:
+    """Return what a verdict says of an order, as a clause."""
+    return _MEANINGS.get(verdict) or f"nothing shuffles; {order.unshuffled}"
 
 
 def even_from_afar(verdict: Verdict) -> str:

@@ -11,10 +11,10 @@ from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
@@ -42,17 +42,18 @@ class Question:
 
     `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
     shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
-    `resolved` is what the readers of stages read, `asked` the order under `settings` if it is made,
-    `storage` its places in storage, kept since most other settings read the same.
+    `resolved` is what the spec selects, or the readers of stages; `asked` the order under
+    `settings` if it is made, `storage` its places in storage, kept since most other settings
+    read the same.
     """
 
     dataset: Dataset
     ranges: tuple[SplitRange, ...]
+    resolved: Resolved
     settings: ReadSettings
     window: int
     num_classes: int | None = None
     element_size: ElementSize | None = None
-    resolved: Resolved | None = None
     asked: Order | None = None
     storage: StorageOrder | None = field(default=None, repr=False, compare=False)
 
@@ -60,10 +61,7 @@ class Question:
         """Return the order under other settings."""
         if self.asked is not None and settings == self.settings:
             return self.asked
-        by_itself = settings.stages is None and settings.loader == "tfds"
-        if not by_itself and self.resolved is not None:
-            return order_of(self.resolved, settings).order
-        return ReaderOrder(self.dataset, self.ranges, settings)
+        return order_of(self.resolved, settings).order
 
     def measured(self, settings: ReadSettings) -> Measured:
         """Return the score under other settings, from a sample where there are many examples."""
@@ -123,8 +121,8 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
 
     All are measured alike. What TFDS refuses for this dataset is left out.
     """
-    if question.settings.loader != "tfds":
-        return ()  # the changes are those of TFDS's reader, its files and its buffer
+    if not has_alternatives(question.settings):
+        return ()
     asked = [("as it is", question.settings, None), *_changes(question)]
     found: list[Alternative] = []
     for change, settings, buffer in asked:
@@ -154,6 +152,11 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     return tuple(found)
 
 
+def has_alternatives(settings: ReadSettings) -> bool:
+    """Whether there are changes to measure: those of TFDS's reader, its files and its buffer."""
+    return settings.reader.has_blocks
+
+
 def with_shuffled_files(settings: ReadSettings) -> ReadSettings:
     """Return the settings with a file shuffle."""
     return replace(settings, shuffle_seed=_SEEDS["shuffle_seed"], shuffle_files=True)
@@ -170,7 +173,7 @@ def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
 def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
     """Yield (what changes, settings, size of a buffer that is new)."""
     settings = question.settings
-    if settings.stages is not None and any(read.settings for read in readers_of(settings.stages)):
+    if any(read.settings for read in readers_of(stages_of(settings))):
         return  # readers with settings of their own take nothing of others
     if settings.shuffles_files:
         yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
@@ -181,8 +184,8 @@ def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None
         yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
     if settings.block > 1:
         yield "block 1", replace(settings, block=1), None
-    if settings.stages is not None:
-        return  # which says itself where what is shuffled
+    if not settings.takes("buffer"):
+        return  # the stages say themselves where what is shuffled
     num_examples = epoch_length(question.order(settings))
     present = num_examples if settings.buffer == -2 else settings.buffer
     sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
@@ -200,8 +203,8 @@ def _with_more_files(question: Question) -> Question | None:
     splits = {piece.split.name: piece.split for piece in question.ranges}
     lengths = [split.lengths64() for split in splits.values()]
     settings = question.settings
-    if settings.stages is not None or settings.file_order is not None:
-        return None
+    if not settings.takes("buffer") or settings.file_order is not None:
+        return None  # stages may read several datasets
     if max(int(of_split.max(initial=0)) for of_split in lengths) < _MORE_FILES:
         return None
     if sum(map(len, lengths)) * _MORE_FILES > _MAX_SHARDS:
@@ -212,7 +215,8 @@ def _with_more_files(question: Question) -> Question | None:
         splits=tuple(finer.get(split.name, split) for split in question.dataset.splits),
     )
     ranges = tuple(replace(piece, split=finer[piece.split.name]) for piece in question.ranges)
-    return replace(question, dataset=dataset, ranges=ranges, asked=None)
+    resolved = replace(question.resolved, dataset=dataset, ranges=ranges)
+    return replace(question, dataset=dataset, ranges=ranges, resolved=resolved, asked=None)
 
 
 def _finer(split: Split) -> Split:
@@ -224,7 +228,7 @@ def _finer(split: Split) -> Split:
     return Split(name=split.name, shard_lengths=lengths, num_bytes=split.num_bytes)
 
 
-def refuse_stages(settings: ReadSettings, asked: str) -> None:
+def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     """Refuse a question about the buffer of a pipeline whose stages say where it stands.
 
     Raises:
@@ -235,7 +239,7 @@ def refuse_stages(settings: ReadSettings, asked: str) -> None:
         phrase("the buffer that {} asks for", Argument(asked)),
         "compare the scores of its own settings",
     )
-    if settings.stages is not None:
+    if not settings.takes("buffer"):
         raise UsageError(
             phrase(
                 "{} asks for another buffer, and {stages} say where each stands; change the "
@@ -252,7 +256,7 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     a hundredth; it is rounded up to two digits.
     """
     settings = question.settings
-    refuse_stages(settings, "target")
+    refuse_fixed_buffer(settings, "target")
     bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
     without = question.measured(bare).score.value
     if without >= target:

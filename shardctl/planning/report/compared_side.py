@@ -15,7 +15,7 @@ from shardctl.core.snapshot.order_tree import cells_of
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.diff.pinned_order import PinnedOrder
-from shardctl.planning.eval.eval import evaluate
+from shardctl.planning.eval.eval import evaluate, of_training
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
@@ -196,26 +196,16 @@ def _shard_map(quality: Shown[Quality]) -> Shown[ShardMap]:
 def _evaluated(
     dataset: Dataset, settings: ReadSettings, planned: PlannedOrder | None, asked: Asked
 ) -> Evaluation:
-    batch = settings.batch or _staged_batch(planned) or DEFAULT_WINDOW
+    made = None if planned is None else planned.order.batch_size
+    batch = settings.batch or made or DEFAULT_WINDOW
     return evaluate(
         dataset,
         asked.evaluated,
-        settings,
+        of_training(settings)[0],
         batch=-(-batch // asked.devices),
         hosts=asked.hosts,
         devices=asked.devices,
     )
-
-
-def _staged_batch(planned: PlannedOrder | None) -> int:
-    """Return the examples in the first batch that stages make, 0 where they make none."""
-    if planned is None:
-        return 0
-    if planned.order.settings.stages is None:  # settings without stages say the same
-        return planned.order.settings.batch or 0
-    if not planned.order.has_steps:
-        return 0
-    return len(planned.order.positions_in_step(0))
 
 
 # Whether the order that is made again from a snapshot is the one that was pinned.

@@ -12,7 +12,9 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.stages import Batch, Read, Shard, parts_of
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Batch, Read, Shard
 from shardctl.core.text import counted, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.config import Origin, SettingInForce, lint_in_force, read_in_force
@@ -103,28 +105,22 @@ class ReportQuestion:
     @property
     def _stages_share(self) -> bool:
         """Whether the stages say themselves which host reads."""
-        if self.settings.stages is None:
-            return False
         return any(
             (isinstance(part, Shard) and part.num_shards > 1)
             or (isinstance(part, Read) and "host" in dict(part.settings))
-            for part in parts_of(self.settings.stages)
+            for part in parts_of(stages_of(self.settings))
         )
 
     @property
     def _batch_of_stages(self) -> int | None:
         """The size of the last batch among the stages, None where there is none."""
-        if self.settings.stages is None:
-            return None
-        batches = [part for part in self.settings.stages.stages if isinstance(part, Batch)]
+        batches = [part for part in stages_of(self.settings).stages if isinstance(part, Batch)]
         return batches[-1].size if batches else None
 
     def said_batch(self, order: Order | None) -> int | None:
         """Return the examples in the batch of a host, None where nobody said how many."""
-        if order is not None and order.settings.stages is not None and order.num_steps != 0:
-            return len(order.positions_in_step(0)) if order.has_steps else None
-        if self.settings.batch is not None:
-            return self.settings.batch
+        if order is not None and order.num_steps != 0:
+            return order.batch_size
         return self._batch_of_stages
 
     def host_batch(self, order: Order | None) -> int:

@@ -9,14 +9,13 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.config import SettingInForce
-from shardctl.planning.eval.eval import EVAL_SPLITS, evaluate
+from shardctl.planning.eval.eval import EVAL_SPLITS, evaluate, of_training
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as hosts_side_by_side
@@ -26,13 +25,14 @@ from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.lint import lint as lint_pipeline
 from shardctl.planning.order import as_read_by, plan_order, resolved_spec
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.quality import quality as measured_quality
 from shardctl.planning.report.question import ReportQuestion, question_in_python
 from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
 from shardctl.planning.shard_map import ShardMap, Strips, shard_map, strips
-from shardctl.planning.sources import refuse_unread_spec, sources
+from shardctl.planning.sources import refuse_unread_spec
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,7 +157,7 @@ def report_of(question: ReportQuestion) -> Report:
     """
     dataset, spec, settings = question.dataset, question.spec, question.settings
     resolved = _resolved(question)
-    if settings.stages is None and not resolved.num_examples:
+    if resolved.num_selected == 0:
         raise UsageError(
             f"{quoted(resolved.spec)} has no examples: there is nothing to report; choose another"
         )
@@ -167,7 +167,7 @@ def report_of(question: ReportQuestion) -> Report:
     quality = shown_of(reading, lambda reading: measured_quality(dataset, spec, reading))
     order, is_open = _order(question, quality)
     known = order if isinstance(order, Order) else None
-    before_buffer = None if known is None else order_before_buffer(known)
+    before_buffer = None if known is None else known.before_buffer
     sized = dataset if question.sized is None else question.sized
     hosts = shown(lambda: hosts_side_by_side(sized, spec, settings, hosts=question.num_hosts))
     evaluation = shown(lambda: _evaluation(question, known))
@@ -185,7 +185,7 @@ def report_of(question: ReportQuestion) -> Report:
         spec=resolved.spec,
         settings=settings,
         in_force=question.in_force_here,
-        num_examples=resolved.num_examples if settings.stages is None else None,
+        num_examples=resolved.num_selected,
         num_hosts=question.num_hosts,
         num_devices=question.devices,
         is_open=is_open,
@@ -209,10 +209,8 @@ def report_of(question: ReportQuestion) -> Report:
 def _resolved(question: ReportQuestion) -> Resolved:
     """Return what is read; the readers of stages, with whatever surprises about them."""
     dataset, spec, settings = question.dataset, question.spec, question.settings
-    if settings.stages is None:
-        return as_read_by(resolved_spec(dataset, spec), settings)
     refuse_unread_spec(spec, settings)
-    return sources(dataset, spec, settings).resolved
+    return as_read_by(resolved_reading(dataset, spec, settings), settings)
 
 
 def _order(
@@ -274,15 +272,17 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
                 " or ".join(EVAL_SPLITS),
             )
         )
-    return evaluate(
+    settings, said = of_training(question.settings)
+    found = evaluate(
         question.dataset,
         spec,
-        question.settings,
+        settings,
         batch=question.device_batch(order),
         hosts=question.num_hosts,
         devices=question.devices,
         remainder="drop" if question.settings.drop_remainder else "ragged",
     )
+    return replace(found, warnings=(*found.warnings, *said))
 
 
 def _lint(question: ReportQuestion) -> Lint:
@@ -307,24 +307,6 @@ def _warnings(answers: Iterable[object]) -> Iterator[str]:
 _ROUNDS = 4  # of the interleave, whose visits are shown one by one
 _LONGEST = 4096  # positions
 _OTHERWISE = 256  # positions, where there is no interleave to follow
-
-
-def order_before_buffer(order: Order) -> Order | None:
-    """Return the order in which files are read into a buffer, None where there is none to see."""
-    settings = order.settings
-    if settings.buffer is None or settings.stages is not None or settings.loader != "tfds":
-        return None
-    if not order.num_examples:
-        return None
-    read = replace(
-        settings,
-        buffer=None,
-        buffer_seed=None,
-        buffer_reshuffle=None,
-        batch=None,
-        drop_remainder=False,
-    )
-    return ReaderOrder(order.dataset, order.ranges, read)
 
 
 def first_visits(order: Order) -> Strips:

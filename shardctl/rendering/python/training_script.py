@@ -15,8 +15,8 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned_sources import reads_spec
 from shardctl.planning.resume.proof import Proof
+from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
 from shardctl.rendering.python.source import call, comment, literal, module, settings_code
@@ -59,6 +59,11 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
 def _why_not(plan: ResumePlan, framework: str) -> str | None:
     """Return why the position of one process does not go on from a plan, and what does."""
     settings = plan.settings
+    if plan.continued_by == "loader":
+        return (
+            f"it is a script of tf.data, and {settings.reader.title} reads here; --format python "
+            "goes on"
+        )
     if plan.from_seen:
         return "a log has no order in which a position is a place; leave --for out"
     if plan.hosts:

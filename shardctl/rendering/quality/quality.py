@@ -33,7 +33,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     score = plan.score
     error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"
     yield paragraph(
-        f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order.settings.loader)})",
+        f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order)})",
         screen,
         style="bold",
     )

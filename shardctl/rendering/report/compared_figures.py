@@ -100,7 +100,7 @@ def _verdict(letter: str, quality: Quality) -> str:
     score = quality.score
     return (
         f"<strong>{letter}: {plain(quality.verdict)}.</strong> "
-        f"{first_upper(plain(meaning(quality.verdict, quality.order.settings.loader)))}. "
+        f"{first_upper(plain(meaning(quality.verdict, quality.order)))}. "
         f"It scores {score.value:.4f} of 1; a uniform permutation of these examples "
         f"{score.expected:.4f}, give or take {score.spread:.4f}."
     )

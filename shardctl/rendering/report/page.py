@@ -374,7 +374,7 @@ def _verdict(quality: Quality) -> str:
     measured = "" if error is None else f", known to {error:.4f} since stretches are measured"
     return (
         f"<strong>{plain(first_upper(quality.verdict))}:</strong> "
-        f"{plain(meaning(quality.verdict, quality.order.settings.loader))}. "
+        f"{plain(meaning(quality.verdict, quality.order))}. "
         f"The score is {score.value:.4f} of 1{measured}; a uniform permutation of these examples "
         f"scores {score.expected:.4f}, give or take {score.spread:.4f}."
     )
@@ -408,7 +408,7 @@ def open_section(report: Report) -> Section:
 def _open(report: Report, handed_out: Picture) -> Iterator[str]:
     """Yield what slots read, and behind a buffer what it hands out besides."""
     reading = report.before_buffer or report.order
-    if isinstance(reading, Order) and reading.has_blocks and reading.settings.stages is None:
+    if isinstance(reading, Order) and reading.has_blocks:
         settings = reading.settings
         files = min(settings.cycle_length(ordered=reading.dataset.ordered), len(reading.reads))
         taking_turns = (

@@ -117,7 +117,7 @@ def _shuffled(quality: Quality) -> Told:
     score, verdict = quality.score, quality.verdict
     told = paragraph(
         f"Score {score.value:.2f} of 1; a uniform permutation scores {score.expected:.2f}: "
-        f"{plain(meaning(verdict, quality.order.settings.loader))}."
+        f"{plain(meaning(verdict, quality.order))}."
     )
     better = [one for one in quality.alternatives if one.score.value > score.value + 0.005]
     if better and _WORTH[verdict] != "good":

@@ -201,8 +201,9 @@ def test_of_a_few_examples_nothing_can_be_told() -> None:
 
 
 def test_every_verdict_has_a_meaning() -> None:
+    order = plan_order(even_dataset(9, 2)).order
     for verdict in get_args(Verdict):
-        assert meaning(verdict)
+        assert meaning(verdict, order)
     assert 0 < FAIR < GOOD < 1 < SPREADS
     assert lowest_uniform(_score(0.5, 0.9, 1.0)) == 0.0
 
@@ -230,4 +231,4 @@ def test_an_order_close_to_uniform_is_not_said_to_score_as_uniform_ones_do() -> 
     score = _score(0.953, 0.9842, 0.0078)
     order = plan_order(even_dataset(1500, 7), None, ReadSettings(buffer=1000, buffer_seed=1)).order
     assert verdict_of(score, order) == "close to uniform"
-    assert meaning("close to uniform").startswith("the score is within 5 spreads of")
+    assert meaning("close to uniform", order).startswith("the score is within 5 spreads of")

@@ -105,7 +105,7 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
 def uneven_hosts(context: LintContext) -> Iterator[Violation]:
     """Find hosts that end before others do."""
     settings, usage = context.settings, context.usage
-    if context.num_hosts == 1 or settings.repeat_files:
+    if context.num_hosts == 1 or context.repeats_files():
         return
     for read in (*context.trained, *context.evaluated):
         shares = context.shares(read)

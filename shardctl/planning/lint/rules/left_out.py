@@ -169,7 +169,7 @@ def racy_interleave(context: LintContext) -> Iterator[Violation]:
 def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     """Find a buffer for the whole of what has no end."""
     yield from as_settings.buffer_never_fills(context)
-    if context.settings.repeat_files and context.settings.buffer == WHOLE_DATASET:
+    if context.repeats_files() and context.settings.buffer == WHOLE_DATASET:
         yield Violation(
             why="the buffer waits for the end of files that repeat for ever, and memory runs out",
             fix=phrase("{buffer=N} with a number, or {epochs=N} in place of {repeat_files=True}"),

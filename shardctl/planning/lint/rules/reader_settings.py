@@ -45,7 +45,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
             continue
         reader = settings_of_read(context.settings, source)
         knows_length = reader.host_mode.knows_length if reader.host else context.knows_length
-        if not (reader.repeat_files and knows_length):
+        if not (context.repeats_files(source) and knows_length):
             continue
         for read in context.reads_of(source):
             mode, host = context.host_mode, context.host
@@ -84,7 +84,7 @@ def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
 @rule("SC023", "repeat-autocache", "warning", "repeat_filenames under TFDS's cache")
 def repeat_autocache(context: LintContext) -> Iterator[Violation]:
     """Find a cache over a stream without end."""
-    if not (context.settings.repeat_files and context.usage.try_autocache):
+    if not (context.repeats_files() and context.usage.try_autocache):
         return
     if context.dataset.is_counted:
         return  # files that TFDS does not read
@@ -113,7 +113,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
     cycle = settings.cycle_length(ordered=context.dataset.ordered)
     for read in (*context.trained, *context.evaluated):
         num_open = FILES_OPEN_PER_CYCLE * cycle
-        if not settings.repeat_files:
+        if not context.repeats_files():
             num_open = min(num_open, context.files_of_host(read))
         if num_open + OTHER_OPEN_FILES > limit:
             fitting = max((limit - OTHER_OPEN_FILES) // FILES_OPEN_PER_CYCLE, 1)
@@ -130,7 +130,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
 def idle_cycle(context: LintContext) -> Iterator[Violation]:
     """Find a cycle, asked for, that there are too few files for."""
     settings = context.settings
-    if not isinstance(settings.cycle, int) or settings.repeat_files:
+    if not isinstance(settings.cycle, int) or context.repeats_files():
         return
     for read in context.trained:
         num_files = context.files_of_host(read)

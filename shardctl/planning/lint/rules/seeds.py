@@ -116,7 +116,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         yield from as_settings.keras_pairs(context)
         return
     buffer = context.buffers and settings.buffer_reshuffle is not False
-    if settings.loop != "keras-fit" or settings.repeat_files or not context.knows_length:
+    if settings.loop != "keras-fit" or context.repeats_files() or not context.knows_length:
         return  # an iterator an epoch where the length is unknown or has no end
     if buffer or (context.reshuffles_files and settings.buffer is None):
         yield Violation(
@@ -134,7 +134,7 @@ def extra_iterator(context: LintContext) -> Iterator[Violation]:
         yield from as_settings.extra_iterator(context)
         return
     settings = context.settings
-    if not settings.pass_index or settings.epochs < 2 or settings.repeat_files:
+    if not settings.pass_index or settings.epochs < 2 or context.repeats_files():
         return
     if settings.loop == "python" and settings.buffer is None and context.reshuffles_files:
         iterators = _file_passes(settings, partial=False).iterators_per_pass()
@@ -151,7 +151,6 @@ def _file_passes(settings: ReadSettings, *, partial: bool) -> ShufflePasses:
         num_epochs=settings.epochs,
         loop=settings.loop,
         under_user_shuffle=settings.buffer is not None,
-        repeat_filenames=settings.repeat_files,
         reshuffle=settings.reshuffle,
         partial_last_batch=partial,
     )
@@ -161,7 +160,7 @@ def _file_passes(settings: ReadSettings, *, partial: bool) -> ShufflePasses:
 def racy_pass(context: LintContext) -> Iterator[Violation]:
     """Find later passes that no seed fixes."""
     settings = context.settings
-    if settings.repeat_files:
+    if context.repeats_files():
         if settings.pass_index and context.reshuffles_files:
             yield Violation(
                 why="where the endless pass before was cut leaves the order of the files to timing",

@@ -7,18 +7,22 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
-from shardctl.planning.lint.rules.loaders import torch as of_loaders
+from shardctl.planning.lint.rules.loaders import torch
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 
 
-@rule("SC001", "one-order", "warning", "several epochs in one order", loaders=EVERY_LOADER)
+@rule(
+    "SC001",
+    "one-order",
+    "warning",
+    "several epochs in one order",
+    loaders=EVERY_LOADER,
+    of_loaders=torch.one_order,
+)
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
-    if context.loader != "tfds":
-        yield from of_loaders.one_order(context)
-        return
     if context.stage_chains:
         yield from as_settings.one_order(context)
         return
@@ -26,7 +30,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
     if not context.several_epochs or settings.deterministic is False:
         return
     # The random numbers of a buffer continue over files that repeat, which are one endless epoch.
-    fixed = settings.buffer_reshuffle is False and not settings.repeat_files
+    fixed = settings.buffer_reshuffle is False and not context.repeats_files()
     if context.buffers and not fixed:
         return
     for read in context.trained:
@@ -44,7 +48,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             fix, names = phrase("leave out {reshuffle=False}"), ("reshuffle",)
         else:
             cause, fix = "nothing shuffles it", phrase("{shuffle_seed=N}, or {}", fix)
-        what = "files come" if settings.repeat_files else "examples come"
+        what = "files come" if context.repeats_files() else "examples come"
         yield Violation(
             why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
             fix=fix,
@@ -131,12 +135,16 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
         )
 
 
-@rule("SC006", "no-seed", "warning", "a shuffle without a seed", loaders=EVERY_LOADER)
+@rule(
+    "SC006",
+    "no-seed",
+    "warning",
+    "a shuffle without a seed",
+    loaders=EVERY_LOADER,
+    of_loaders=torch.no_seed,
+)
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
-    if context.loader != "tfds":
-        yield from of_loaders.no_seed(context)
-        return
     settings = context.settings
     if settings.global_seed is not None:
         return
@@ -167,12 +175,10 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
     "warning",
     "training examples that nothing shuffles",
     loaders=EVERY_LOADER,
+    of_loaders=torch.no_shuffle,
 )
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""
-    if context.loader != "tfds":
-        yield from of_loaders.no_shuffle(context)
-        return
     if context.stage_chains:
         yield from as_settings.no_shuffle(context)
         return
