@@ -68,5 +68,6 @@ def test_names_of_datasets_are_written_as_hugging_face_writes_them(tmp_path: Pat
 
 
 def test_metadata_without_splits_say_nothing(tmp_path: Path) -> None:
-    for document in ({"features": {}, "splits": {}}, {"dataset_name": "d", "splits": {}}):
+    empty: dict[str, Any] = {"splits": {}}
+    for document in ({"features": {}, **empty}, {"dataset_name": "d", **empty}):
         assert not written(tmp_path, document)
