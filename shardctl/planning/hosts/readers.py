@@ -79,6 +79,13 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
     return OfReaders(settings if alone is None else alone[0], list(found.values()))
 
 
+def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
+    """Return what hosts share of a spec that is resolved, which each reader of stages reads."""
+    if not settings.reader.shares_in_modes:
+        return OfLoader(resolved, settings)
+    return OfReaders(settings, [(settings, resolved)])
+
+
 def _refuse_one_host(stages: Pipeline) -> None:
     for part in parts_of(stages):
         if isinstance(part, Shard) and part.num_shards > 1:
