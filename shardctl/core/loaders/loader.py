@@ -47,6 +47,7 @@ class Loader:
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
+    drops_repeated: its call that leaves out of a metric what hosts repeat, "" where it has none.
     deals_batches: hosts share whole batches, so a partial one is dropped before they share.
     refuses: fields that the library has another order for, which no rule knows, and why.
     on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
@@ -74,6 +75,7 @@ class Loader:
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
+    drops_repeated: str = ""
     deals_batches: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
     on_tf_data: bool = False
@@ -224,6 +226,7 @@ _ACCELERATE = Loader(
     extra="torch",
     source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
+    drops_repeated="gather_for_metrics",
     deals_batches=True,
     refuses=dict.fromkeys(("streaming", "buffer", "input_shards"), _DEALT_STREAM),
 )

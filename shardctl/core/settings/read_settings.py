@@ -469,7 +469,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
         assumed["buffer_seed"] = 2
     settings = replace(settings, **assumed)
     if settings.stages is not None and settings.global_seed is None:
-        from shardctl.core.stages.stages import with_seeds
+        from shardctl.core.stages.pipelines import with_seeds
 
         seeded = with_seeds(settings.stages)
         if seeded != settings.stages:

@@ -14,7 +14,7 @@ from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.eval.evaluation import Evaluation, Remainder

@@ -28,6 +28,7 @@ from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import Chain, chain_of, of_one_reader, stages_of
+from shardctl.core.stages.pipelines import parts_of, readers_of, with_seeds
 from shardctl.core.stages.stages import (
     Batch,
     Filter,
@@ -38,9 +39,6 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shard,
     Unbatch,
-    parts_of,
-    readers_of,
-    with_seeds,
 )
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.planning.resume.resume_loader import resume_loader
+from shardctl.planning.resume.resume import resume_loader
 
 DATA = "mnist"
 
