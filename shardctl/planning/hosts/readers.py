@@ -149,10 +149,10 @@ class OfReaders(Sharing):
         total, epochs = self._all.num_examples, settings.epochs
         if total * epochs > INT64_MAX:
             raise UsageError(phrase("{epochs=} of {} examples is too many", total, epochs=epochs))
-        batch, chain = _last_batch(self._pipeline), self._chain_of(self._pipeline)
+        batch, self._chain = _last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
-        self.is_simple = batch is None and chain is not None and chain.repeat is None
+        self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
 
     def _chain_of(self, pipeline: Pipeline) -> Chain | None:
         """Return stages whose counts follow without playing them, None where they do not."""
@@ -193,9 +193,8 @@ class OfReaders(Sharing):
 
     def _batches(self, sizes: Sequence[Int64s]) -> Int64s | None:
         """Return the steps of hosts that get so many examples of each reader, None without any."""
-        chain = self._chain_of(self._pipeline)
-        if chain is not None:
-            return None if chain.batch is None else _handed_out(chain, sizes[0])[1]
+        if self._chain is not None:
+            return None if self._chain.batch is None else _handed_out(self._chain, sizes[0])[1]
         pipeline, parts = self._pipeline, parts_of(self._pipeline)
         seeded = all(not isinstance(p, SampleFromDatasets) or p.seed is not None for p in parts)
         if seeded and self.settings.global_seed is None:
