@@ -32,7 +32,7 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
-    resume_loader(.., consumed= or steps=) the same of another loader, as {"loader": "torch"}
+    resume_loader(..)                      the same by its older name for loaders besides TFDS's
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
@@ -131,8 +131,7 @@ if TYPE_CHECKING:
     from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.proof import Proof, prove
-    from shardctl.planning.resume.resume import resume
-    from shardctl.planning.resume.resume_loader import LoaderPlan, resume_loader
+    from shardctl.planning.resume.resume import LoaderPlan, resume, resume_loader
     from shardctl.planning.resume.seen import resume_unseen
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
@@ -268,7 +267,7 @@ _HOMES = {
     "Lint": "planning.lint.lint",
     "ListedDataset": "planning.list",
     "LoaderComparison": "planning.quality.loaders.compare",
-    "LoaderPlan": "planning.resume.resume_loader",
+    "LoaderPlan": "planning.resume.resume",
     "Located": "planning.locate",
     "Match": "planning.locate",
     "Metric": "planning.quality.score",
@@ -323,7 +322,7 @@ _HOMES = {
     "read_snapshot": "api.arguments",
     "report": "planning.report.report",
     "resume": "planning.resume.resume",
-    "resume_loader": "planning.resume.resume_loader",
+    "resume_loader": "planning.resume.resume",
     "resume_on_hosts": "planning.resume.hosts",
     "resume_unseen": "planning.resume.seen",
     "simulate": "planning.simulate",

@@ -9,8 +9,17 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source, Stop
-from shardctl.loaders.library import Library, element_of, library, refused
+from shardctl.core.loaders.library import Source, library
+from shardctl.core.loaders.stop import Stop
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.loaders.library import Library, element_of, refused
+from shardctl.planning.quality.loaders.ways import (
+    OTHER_BUFFER,
+    Way,
+    buffer_seed_of,
+    seed_of,
+    settings_for,
+)
 from shardctl.rendering.python.source import call, keywords, literal
 
 # How many examples are handed on at once where no batches are asked for.
@@ -94,6 +103,27 @@ def stacked(indices):
         """Yield what its own state is worth."""
         yield (
             "Grain's own get_state and set_state go on exactly too, with as many workers as before"
+        )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+        """Yield its sampler, and the shuffle of windows."""
+        window = OTHER_BUFFER if settings.buffer is None else settings.buffer
+        yield Way(
+            reader="Grain: IndexSampler",
+            settings=settings_for(settings, "grain", shuffle_seed=seed_of(settings)),
+            access="by index",
+            continued="exactly",
+            by="get_state",
+        )
+        own: dict[str, Any] = {"buffer": window, "buffer_seed": buffer_seed_of(settings)}
+        own |= {"host_by": "examples", "drop_shard_remainder": False}
+        yield Way(
+            reader=f"Grain: window shuffle({window:,})",
+            settings=settings_for(settings, "grain", **own),
+            access="by index",
+            continued="exactly",
+            by="get_state",
+            held=window,
         )
 
 

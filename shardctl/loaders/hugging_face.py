@@ -13,13 +13,16 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.hugging_face.eras import of_tables
-from shardctl.core.loaders.library import Source, Stop
+from shardctl.core.loaders.hugging_face.eras import era_of, is_read, of_tables
+from shardctl.core.loaders.library import Source, library
 from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
-from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of, library
+from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of
 from shardctl.loaders.row_files import rows_of_files
+from shardctl.planning.quality.loaders.ways import OTHER_BUFFER, Way, seed_of, settings_for
 from shardctl.readers.verifying.file_checks import file_path
 from shardctl.rendering.python.source import call, comment, keywords, literal
 
@@ -147,6 +150,37 @@ class HuggingFace(OfDataLoader):
                 f"repeat examples; skip reads {counted(stop.in_epoch, 'example')} again and loses "
                 "none"
             )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+        """Yield streams, of the newest versions before and after their order changed, and by index.
+
+        A version that is named is the only one. Tables stand for a format that it has no reader of.
+        """
+        buffer = OTHER_BUFFER if settings.buffer is None else settings.buffer
+        seed, proven = seed_of(settings), self.loader.proven
+        usual = [next(v for v in reversed(proven) if v.startswith("4.")), proven[-1]]
+        named = settings_for(settings, "hf").loader_version
+        for version in usual if named is None else [named]:
+            own: dict[str, Any] = {"streaming": True, "shuffle_seed": seed, "buffer": buffer}
+            if settings.arrow is None and not is_read(file_format):
+                own["arrow"] = True
+            if era_of(version).interleave == "never":
+                own["input_shards"] = None
+            yield Way(
+                reader=f"HF {version}: shuffle({buffer:,})",
+                settings=settings_for(settings, "hf", **own, loader_version=version),
+                access="in a row",
+                continued="loses examples",
+                by="state_dict",
+                held=buffer,
+            )
+        of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
+        yield Way(
+            reader="HF: Dataset.shuffle",
+            settings=settings_for(settings, "hf", shuffle_seed=seed, **of_streams),
+            access="by index",
+            continued="not by itself",
+        )
 
     def _of_source(self, asked: Asked, source: Source) -> Any:
         """Return the dataset that `datasets` makes of a source: tables, or rows of a generator."""

@@ -10,8 +10,11 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source, Stop
-from shardctl.loaders.library import DATA_LOADER, OfDataLoader, library, refused
+from shardctl.core.loaders.library import Source, library
+from shardctl.core.loaders.stop import Stop
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.loaders.library import DATA_LOADER, OfDataLoader, refused
+from shardctl.planning.quality.loaders.ways import Way, seed_of, settings_for
 from shardctl.rendering.python.source import call, keywords, literal
 
 
@@ -94,6 +97,23 @@ class Torch(OfDataLoader):
             "and none of those before"
         )
 
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+        """Yield the sampler that deals to ranks, and the loader's own."""
+        dealt = {"shuffle_seed": seed_of(settings), "host": settings.host or "0/1"}
+        yield Way(
+            reader="torch: DistributedSampler",
+            settings=settings_for(settings, "torch", **dealt),
+            access="by index",
+            continued="not by itself",
+        )
+        yield Way(
+            reader="torch: DataLoader(shuffle)",
+            settings=settings_for(settings, "torch", **drawn(settings)),
+            access="by index",
+            continued="not by itself",
+            shares=False,
+        )
+
     def _check_seeds(self, asked: Asked, torch: Any) -> None:
         """Let torch see the seeds that it is given when an epoch begins."""
         if asked.seed is not None and asked.shuffle is not False:
@@ -119,6 +139,19 @@ class Stateful(Torch):
                 "the loader draws other numbers from its own generator after load_state_dict, so "
                 "the epochs that follow are others then; those of this plan are as if never stopped"
             )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+        """Yield its loader, with a sampler that deals where there are several hosts."""
+        own = {"shuffle_seed": seed_of(settings)}
+        yield Way(
+            reader="StatefulDataLoader",
+            settings=settings_for(
+                settings, "stateful", **drawn(settings) if settings.host is None else own
+            ),
+            access="by index",
+            continued="exactly",
+            by="state_dict",
+        )
 
 
 class Accelerate(Torch):
@@ -166,6 +199,22 @@ class Accelerate(Torch):
             "accelerator.skip_first_batches(loader, N) goes on in this epoch; the epochs that "
             "follow are read whole"
         )
+
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+        """Yield what the Trainer makes."""
+        yield Way(
+            reader="Accelerate",
+            settings=settings_for(settings, "accelerate", shuffle_seed=seed_of(settings)),
+            access="by index",
+            continued="exactly",
+            by="skip_first_batches",
+        )
+
+
+def drawn(settings: ReadSettings) -> dict[str, Any]:
+    """Return the settings of a shuffle that draws from PyTorch's generator, without hosts."""
+    seed = seed_of(settings) if settings.global_seed is None else settings.global_seed
+    return {"shuffle": True, "host": None, "global_seed": seed, "drop_shard_remainder": False}
 
 
 class _Examples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shardctl.core.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
 from shardctl.core.phrase import phrase
@@ -50,6 +50,17 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
         )
         return LoaderVersion(version=newest, assumptions=(said,))
     return installed_loader_version(loader, installed) or _refuse_installed(loader, installed)
+
+
+def with_version(settings: ReadSettings) -> ReadSettings:
+    """Return settings that name the version in force; TFDS's reader has none to name.
+
+    Raises:
+        UsageError: the version is neither proven nor verified.
+    """
+    if not settings.reader.proven:
+        return settings
+    return replace(settings, loader_version=loader_version(settings).version)
 
 
 def installed_loader_version(loader: Loader, installed: str) -> LoaderVersion | None:

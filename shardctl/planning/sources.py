@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 
@@ -19,7 +19,7 @@ from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import of_one_reader, stages_of
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.part import Source
 from shardctl.core.stages.pipelines import readers_of, sources_of
 from shardctl.core.stages.stages import (
@@ -100,15 +100,7 @@ def sources(
         UsageError: a bad spec, or a source whose examples no dataset has.
     """
     stages = stages_of(settings)
-    for source in sources_of(stages):
-        if not isinstance(source, Read):
-            raise UsageError(
-                phrase(
-                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
-                    "order is that of what read(..) hands out",
-                    quoted(source.name),
-                )
-            )
+    refuse_other_sources(stages)
     reads = list(dict.fromkeys(readers_of(stages)))
     of_read = dict(zip(reads, _datasets(dataset, reads, known or {}), strict=True))
     specs = {
@@ -118,20 +110,11 @@ def sources(
     found = {read: resolve_subsplit(specs[read], of_read[read]) for read in reads}
     for resolved in found.values():
         refuse_open_splits(resolved)
-    datasets = distinct_datasets(of_read.values())
-    whole = combined(datasets)
-    names = dict(zip(map(id, datasets), labels_of(datasets), strict=True))
+    whole, labelled = in_one_dataset(list(found.values()))
     parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
     origins: dict[Read, Origin] = {}
     warnings: list[str] = []
-    for read in reads:
-        own = next(one for one in datasets if one == of_read[read])
-        ranges, label = found[read].ranges, ""
-        if len(datasets) > 1:
-            label = f"{names[id(own)]}/"
-            ranges = tuple(
-                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
-            )
+    for read, (own, label, ranges) in zip(reads, labelled, strict=True):
         # Whether examples are in order decides how a reader of its own reads.
         parts[read] = (own if own is whole else replace(whole, ordered=own.ordered), ranges)
         origins[read] = Origin(name=f"{label}{specs[read]}", dataset=own, spec=specs[read])
@@ -152,6 +135,46 @@ def sources(
         origins=origins,
         parts=parts,
     )
+
+
+def in_one_dataset(
+    found: Sequence[Resolved],
+) -> tuple[Dataset, list[tuple[Dataset, str, tuple[SplitRange, ...]]]]:
+    """Return a dataset that holds what all specs select, and of each where it is in that.
+
+    That is its own dataset, what its splits are called before their name, "" where all are of one
+    dataset, and its ranges in the whole.
+    """
+    datasets = distinct_datasets(resolved.dataset for resolved in found)
+    whole, names = combined(datasets), labels_of(datasets)
+    parts = []
+    for resolved in found:
+        number = next(i for i, one in enumerate(datasets) if one == resolved.dataset)
+        label, ranges = "", resolved.ranges
+        if len(datasets) > 1:
+            label = f"{names[number]}/"
+            ranges = tuple(
+                replace(piece, split=whole.split(f"{label}{piece.split.name}")) for piece in ranges
+            )
+        parts.append((datasets[number], label, ranges))
+    return whole, parts
+
+
+def refuse_other_sources(stages: Pipeline) -> None:
+    """Refuse sources whose examples no dataset has.
+
+    Raises:
+        UsageError: one is no reader of TFDS.
+    """
+    for source in sources_of(stages):
+        if not isinstance(source, Read):
+            raise UsageError(
+                phrase(
+                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                    "order is that of what read(..) hands out",
+                    quoted(source.name),
+                )
+            )
 
 
 def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
@@ -207,24 +230,6 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
                 printable(text_of(stages_of(settings)), 60),
             )
         )
-
-
-def without_own(settings: ReadSettings) -> ReadSettings:
-    """Return settings whose one reader reads what the command does, in the short form if it can.
-
-    What the reader itself names, as `read(test, data='mnist')`, is for the caller to keep.
-    """
-    found = of_one_reader(settings)
-    return settings if found is None else found[0]
-
-
-def single_reader(settings: ReadSettings) -> Read | None:
-    """Return the one reader of stages; None where there are several, or what combines one."""
-    stages = stages_of(settings)
-    if len(list(sources_of(stages))) > 1:
-        return None
-    source = stages.source
-    return source if isinstance(source, Read) else None
 
 
 # How long does it take to follow a pipeline, before that is begun?

@@ -11,7 +11,6 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice, cures
 from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
-from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import (
@@ -83,7 +82,7 @@ def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     steps = [evaluation.num_steps(way) for way in REMAINDERS]
     yield ("steps/host", *(counts_between(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
-    always = evaluation.num_lost - lost["drop"] * (evaluation.remainder == "drop")
+    always = evaluation.num_left_out
     yield ("examples lost", *(_lost(lost.get(way, 0) + always) for way in REMAINDERS))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
     yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
@@ -130,7 +129,7 @@ def eval_document(evaluation: Evaluation) -> Document:
             "by_device_batch": evaluation.dropped_by_device_batch,
             "by_host_batch": evaluation.dropped_by_host_batch,
         },
-        **_of_loader(evaluation),
+        **_of_sharer(evaluation),
         "hangs": hang is not None,
         "hang": None if hang is None else dict(vars(hang)),
         "differing_step": evaluation.differing_step,
@@ -139,13 +138,14 @@ def eval_document(evaluation: Evaluation) -> Document:
     }
 
 
-def _of_loader(evaluation: Evaluation) -> Document:
-    """Return what there is to say of another loader than TFDS's."""
-    if not isinstance(evaluation, LoaderEvaluation):
+def _of_sharer(evaluation: Evaluation) -> Document:
+    """Return what there is to say where another loader than TFDS's, or stages, decide."""
+    if evaluation.is_simple:
         return {}
+    settings = evaluation.settings
+    versioned = {"loader": settings.loader, "loader_version": settings.loader_version}
     return {
-        "loader": evaluation.settings.loader,
-        "loader_version": evaluation.settings.loader_version,
+        **(versioned if settings.loader_version else {}),
         "repeated_examples": evaluation.num_repeated,
         "left_out_examples": evaluation.num_left_out,
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from typing import Any
 
-from shardctl.core.columns import RecordStream
+from shardctl.core.columns import RecordStream, rows_on_demand
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
@@ -14,7 +15,7 @@ from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
-from shardctl.rendering.text.column_tables import TextRows
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
@@ -56,6 +57,11 @@ def resume_table(
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.sources) > 1:
         yield from table_pieces(_SOURCE_COLUMNS, _source_rows(plan), screen, keep=_ROWS)
+    elif _are_scattered(plan):
+        yield paragraph(
+            f"they are {plan.num_instructions:,} runs of neighbours; --format json lists them",
+            screen,
+        )
     elif len(plan.instructions):
         yield from table_pieces(_COLUMNS, _rows(plan.instructions), screen, keep=_ROWS)
     if plan.remaining:
@@ -83,12 +89,25 @@ def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
 
 def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
     """Yield the plan file as JSON, the proof last."""
-    return plan_json(plan, _proof_field(proof))
+    return plan_json(_in_options(plan), _proof_field(proof))
 
 
 def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
     """Yield the plan file as YAML, the proof last."""
-    return plan_yaml(plan, _proof_field(proof))
+    return plan_yaml(_in_options(plan), _proof_field(proof))
+
+
+def _in_options(plan: ResumePlan) -> ResumePlan:
+    """Return a plan whose texts name the options of the command line."""
+    assumptions, advice = (tuple(map(as_options, said)) for said in (plan.assumptions, plan.advice))
+    return replace(plan, assumptions=assumptions, advice=advice)
+
+
+def _are_scattered(plan: ResumePlan) -> bool:
+    """Whether a shuffle left more runs of neighbours than files, too many to show."""
+    reads = plan.instructions
+    files = {*zip(reads.split.tolist(), reads.shard.tolist(), strict=True)}
+    return plan.stop is not None and len(reads) > len(files)
 
 
 def resume_rows(plan: ResumePlan, proof: Proof | None) -> RecordStream:
@@ -165,13 +184,11 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
         return place if len(plan.sources) > 1 else f"{place}, in epoch {plan.epoch}"
     if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
         place += f", in epoch {plan.epoch}"
-    batch = plan.settings.batch
-    if batch is not None:
-        whole, rest = divmod(plan.consumed, batch)
-        at_end = not plan.remaining_total
-        place += f", {counted(whole + bool(rest and at_end), 'batch', 'batches')}"
-        if rest and not at_end:
-            place += f" and {plan.consumed % batch:,} examples"
+    whole, rest = _batches(plan)
+    if whole is not None:
+        place += f", {counted(whole, 'batch', 'batches')}"
+        if rest:
+            place += f" and {_examples(rest)}"
     where = plan.reader_state
     if where is None or not plan.remaining:
         return place
@@ -183,6 +200,19 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
     return state
 
 
+def _batches(plan: ResumePlan) -> tuple[int | None, int]:
+    """Return how many whole batches were handed out, None without any, and examples of the next."""
+    batch = plan.settings.batch
+    if plan.stop is not None:
+        return plan.stop.steps, plan.stop.in_batch
+    if batch is None:
+        return None, 0
+    whole, rest = divmod(plan.consumed, batch)
+    if plan.remaining_total:
+        return whole, rest
+    return whole + bool(rest), 0  # the last one of the order was not full
+
+
 def _left(plan: ResumePlan) -> str:
     if not plan.has_end:
         return "left: the pipeline has no end"
@@ -192,6 +222,10 @@ def _left(plan: ResumePlan) -> str:
         if plan.unseeded is not None and plan.unseeded.most_lost:
             return "left: nothing, the buffer had read the order to its end"
         return "left: nothing, the order is at its end"
+    if plan.stop is not None:
+        left = f"left: {_examples(plan.remaining)} of epoch {plan.epoch}"
+        more = plan.remaining_total != plan.remaining
+        return f"{left}, {plan.remaining_total:,} in all" if more else left
     files = counted(plan.num_instructions, "file instruction")
     epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
     left = f"left: {_examples(plan.remaining)}{epoch} in {files}"
@@ -202,9 +236,9 @@ def _left(plan: ResumePlan) -> str:
     return left
 
 
-def _rows(reads: Reads) -> TextRows:
+def _rows(reads: Reads) -> Sequence[Sequence[Any]]:
     fields = ("filename", "skip", "take", "examples_in_shard")
-    return TextRows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
+    return rows_on_demand(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
 
 
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
@@ -264,6 +298,13 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
             f"or, with the script's own dataset: shardctl.tfds.resume_like(ds, "
             f"consumed={plan.consumed})"
         )
+        return
+    if plan.read_config is None:
+        if plan.after_read:
+            yield f"go on with: {', then '.join(map(str, plan.after_read))}"
+        yield from (f"- {as_options(line)}" for line in plan.advice)
+        if plan.stop is not None:
+            yield "in Python: --format python writes the code that reads what is left"
         return
     config = ", ".join(
         f"{name}={plan.read_config[name]}"

@@ -128,13 +128,15 @@ def test_few_requests_are_made(
     assert asked_by("resume", "train", "--consumed", "5", "-d", folder) == metadata
     assert asked_by("layout", "-d", folder) == {**metadata, "ListObjectsV2": 1}
     assert asked_by("hosts", "--hosts", "2", "-d", folder) == {**metadata, "ListObjectsV2": 1}
-    # The default config is asked for, the versions are listed, and the newest is looked at.
-    by_name = {"HeadObject": 3, "GetObject": 1, "ListObjectsV2": 1}
+    # The default config is asked for, the versions are listed, and the newest is looked at. Of what
+    # is no object s3fs asks whether it is a folder.
+    by_name = {"HeadObject": 3, "GetObject": 1, "ListObjectsV2": 2}
     assert asked_by("plan", "train", "-d", "toy", "--data-dir", url) == by_name
     by_version = {"HeadObject": 2, "GetObject": 1}
     assert asked_by("plan", "train", "-d", "toy:1.0.0", "--data-dir", url) == by_version
-    # Of a file of record files its state is asked for and its bytes, which are few here.
-    files = {"HeadObject": 6 + 1, "GetObject": 5 + 1, "ListObjectsV2": 1}
+    # Of a file of record files its bytes are asked for, which are few here, and its state before
+    # and behind them.
+    files = {"HeadObject": 6 + 1 + 6, "GetObject": 5 + 1, "ListObjectsV2": 1}
     assert asked_by("verify", "--files", "-d", folder) == files
 
 

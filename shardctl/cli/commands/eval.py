@@ -59,8 +59,9 @@ def eval(
     """Say whether an evaluation sees every example, in one shape, and ends on every host.
 
     Without --drop-remainder and --pad the last batch of a host is smaller than the others.
-    From shardctl.yaml come the host sharding and the file order, not the batch. With --loader the
-    batches are those of that library, and what it hands out twice is counted.
+    From shardctl.yaml come the host sharding and the file order, not the batch or the stages. With
+    --stages that batch, --batch is left out. With --loader the batches are those of that library.
+    What is handed out twice is counted, and of several epochs one.
 
     Examples:
       # Would 8 hosts of 8 devices see all of the test split, and end?
@@ -71,17 +72,18 @@ def eval(
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
     from shardctl.planning.eval.advice import problems
-    from shardctl.planning.eval.eval import evaluate
+    from shardctl.planning.eval.eval import evaluate, of_training
     from shardctl.planning.eval.evaluation import Remainder
 
-    if batch is None:
+    given = reading.given()
+    if batch is None and "stages" not in given:
         refuse_no_spec(spec, source)
         raise UsageError("how large is the batch of one device? give --batch N")
     if drop_remainder and pad:
         raise UsageError("--drop-remainder and --pad treat the last batch in two ways; choose one")
     remainder: Remainder = "drop" if drop_remainder else "pad" if pad else "ragged"
     project = project_here(source, reading)
-    settings = reading.settings(project)
+    settings, said = of_training(reading.settings(project), {*given, "epochs"})
     evaluation = evaluate(
         chosen_dataset(source, project, settings=settings),
         spec,
@@ -91,7 +93,7 @@ def eval(
         remainder=remainder,
         settings=settings,
     )
-    warn(evaluation.warnings)
+    warn((*evaluation.warnings, *said))
     FORMATS.write(out, evaluation, every_row=every_row, picture=picture)
     if check:
         found = problems(evaluation)

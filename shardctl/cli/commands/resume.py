@@ -14,10 +14,8 @@ from shardctl.cli.formats import (
     as_csv,
     as_table,
     as_text,
-    verb_formats,
 )
 from shardctl.cli.options.dataset import (
-    chosen_dataset,
     dataset_and_refs,
     dataset_options,
     plan_of_file,
@@ -46,8 +44,6 @@ if TYPE_CHECKING:
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
     from shardctl.planning.resume.proof import Proof
-    from shardctl.planning.resume.resume_loader import LoaderPlan
-    from shardctl.readers.project_file import Project
 
     Made = tuple[Dataset, ResumePlan, Int64s | None]
 
@@ -206,12 +202,6 @@ FORMATS = Formats(
         "python": as_code("rendering.python.resume:resume_python"),
     }
 )
-_OF_LOADERS = Formats(
-    renderers={
-        **verb_formats("rendering.resume_loader", "resume"),
-        "python": as_code("rendering.python.loaders:resume_python"),
-    }
-)
 # What --for asks for in place of them.
 SCRIPTS = Formats(renderers={"python": as_code("rendering.python.training_script:training_script")})
 _IMPORTED = ("flax", "jax", "keras", "optax", "orbax", "os", "shardctl", "tensorflow")
@@ -257,14 +247,6 @@ def resume(
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
     stopped.check_framework()
-    project = project_here(source, reading) if plan is None else None
-    settings = None if project is None else reading.settings(project)
-    alone = stopped.hosts is None and stopped.to_hosts is None
-    if project is not None and settings is not None and settings.loader != "tfds" and alone:
-        made_of = _of_loader(source, project, stopped, spec, settings, prove=prove)
-        warn(made_of.warnings)
-        _OF_LOADERS.write(out, made_of, every_row=every_row)
-        return
     out = _as_script(out) if stopped.framework is not None else out
     if plan is not None:
         dataset, made, log = _from_file(
@@ -272,11 +254,7 @@ def resume(
         )
     else:
         refuse_allow_version(given=allow_version)
-        assert project is not None
-        assert settings is not None
-        dataset, made, log = _from_options(
-            source, project, settings, stopped, spec, output=out.output
-        )
+        dataset, made, log = _from_options(source, reading, stopped, spec, output=out.output)
     warn(made.warnings)
     proof = None
     if prove:
@@ -313,37 +291,6 @@ def _judge(proof: "Proof", out: OutputOptions, *, every_row: bool) -> None:
         raise typer.Exit(1)
 
 
-def _of_loader(
-    source: DatasetOptions,
-    project: "Project",
-    stopped: ResumeOptions,
-    spec: str | None,
-    settings: "ReadSettings",
-    *,
-    prove: bool,
-) -> "LoaderPlan":
-    """Return how another loader than TFDS's goes on."""
-    from shardctl.core.settings.read_settings import refuse_loader
-    from shardctl.planning.resume.resume_loader import resume_loader
-
-    if not stopped.says_how_far:
-        refuse_no_spec(spec, source)
-    stopped.check()
-    for is_given, what, instead in (
-        (prove, "the proof of a plan", "--format python reads what is left, which can be counted"),
-        (stopped.seen is not None, "a plan from a log", "say how far it got: --consumed N"),
-        (stopped.mode is not None, "--mode", "leave it out: it goes on exactly"),
-        (stopped.framework is not None, "a script of --for", "--format python goes on"),
-    ):
-        if is_given:
-            refuse_loader(settings, what, instead)
-    consumed = stopped.consumed or (None,)
-    if len(consumed) > 1:
-        raise UsageError(f"--consumed names {len(consumed)} counts, and one process reads here")
-    dataset = chosen_dataset(source, project, settings=settings)
-    return resume_loader(dataset, spec, settings, consumed=consumed[0], steps=stopped.steps)
-
-
 def _as_script(out: OutputOptions) -> OutputOptions:
     """Return how a training script is written: as Python, unless another format is asked for."""
     if out.format not in ("table", "python"):  # the table is what nobody has to ask for
@@ -362,13 +309,14 @@ def _as_script(out: OutputOptions) -> OutputOptions:
 
 def _from_options(
     source: DatasetOptions,
-    project: "Project",
-    settings: "ReadSettings",
+    reading: OrderOptions,
     stopped: ResumeOptions,
     spec: str | None,
     *,
     output: str | None,
 ) -> "Made":
+    project = project_here(source, reading)
+    settings = reading.settings(project)
     if not stopped.says_how_far:
         refuse_no_spec(spec, source)
     stopped.check()
@@ -460,20 +408,21 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 
 def _say_size(plan: "ResumePlan", out: OutputOptions) -> None:
-    from shardctl.files.file_text import MAX_PLAN_BYTES
+    from shardctl.files.file_text import MAX_VALUES
     from shardctl.files.plan.writer import record_size
 
     count = plan.num_instructions
     reads = plan.instructions if len(plan.instructions) else plan.hosts[0].instructions
     on_disk = count * record_size(reads) / 1e6
-    if out.output is not None and out.format != "csv" and on_disk * 1e6 > MAX_PLAN_BYTES:
+    most = MAX_VALUES // (12 if out.format == "yaml" else 7)  # YAML's keys are values too
+    if out.output is not None and out.format != "csv" and count > most:
         raise UsageError(
-            f"a plan file of {count:,} file instructions takes about {on_disk:,.0f} MB, more than "
-            f"the {MAX_PLAN_BYTES / 1e6:,.0f} MB that are read back; plan in the program that "
-            "reads, with shardctl.resume and shardctl.tfds.read_config, or read fewer splits"
+            f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
+            f"most as {out.format}; plan in the program that reads, with shardctl.resume and "
+            "shardctl.tfds.read_config, or read fewer splits"
         )
-    in_memory = count * _BYTES_IN_TFDS / 1e6
-    say(
-        f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}, "
-        f"and {in_memory:,.0f} MB of memory in the program that reads with them"
-    )
+    said = f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}"
+    if plan.read_config is not None:
+        in_memory = count * _BYTES_IN_TFDS / 1e6
+        said += f", and {in_memory:,.0f} MB of memory in the program that reads with them"
+    say(said)

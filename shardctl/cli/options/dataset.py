@@ -192,10 +192,10 @@ def text_on_stdin() -> bytes:
     Raises:
         DatasetError: it is closed, or has more than a plan file may have.
     """
-    from shardctl.files.file_text import MAX_PLAN_BYTES
+    from shardctl.files.file_text import MAX_FILE_BYTES
     from shardctl.files.stream import read_stdin
 
-    return read_stdin(max_num_bytes=MAX_PLAN_BYTES)
+    return read_stdin(max_num_bytes=MAX_FILE_BYTES)
 
 
 def plan_of_file(

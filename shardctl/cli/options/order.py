@@ -171,7 +171,8 @@ class SharingOptions(OrderOptions):
     @staticmethod
     def parameters() -> list[Parameter]:
         """Return the parameters of a command that has these options, one a setting."""
-        return [_parameter(SETTING_BY_FIELD[field]) for field in ("host_by", *_OF_LOADERS)]
+        fields = ("host_by", *_OF_LOADERS, *_OF_EVALUATION)
+        return [_parameter(SETTING_BY_FIELD[field]) for field in fields]
 
 
 # What another loader reads besides hosts, epochs and batches.
@@ -182,6 +183,9 @@ _OF_LOADERS = (
     "buffer_seed",
     *(setting.field for setting in SETTINGS if setting.about == "loader"),
 )
+
+# What an evaluation may have of its own, besides what training has.
+_OF_EVALUATION = ("stages", "epochs", "repeat_files", "pass_index", "loop")
 
 
 def _parameter(setting: Setting) -> Parameter:

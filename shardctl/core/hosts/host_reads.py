@@ -43,11 +43,17 @@ class SharedReads:
 
     What is the same for every number of hosts is found once; then even splits take a search a
     host, and files that are given out in turn a sum over the rows.
+
+    rows_of_readers: how many of the rows each of several readers has, which hosts share one by one;
+        all are of one reader where there are none.
     """
 
-    def __init__(self, reads: Reads, ranges: Sequence[SplitRange] = ()) -> None:
+    def __init__(
+        self, reads: Reads, ranges: Sequence[SplitRange] = (), rows_of_readers: Sequence[int] = ()
+    ) -> None:
         self.reads = reads
         self.ranges = ranges
+        self._rows_of_readers = rows_of_readers or (len(reads),)
 
     @cached_property
     def num_examples(self) -> int:
@@ -105,6 +111,9 @@ class SharedReads:
 
         With fewer rows than hosts, which TFDS refuses, the last hosts read nothing.
         """
+        if len(self._rows_of_readers) > 1:
+            turns = [np.arange(rows) % num_hosts for rows in self._rows_of_readers]
+            return self.by_rows(np.concatenate(turns), num_hosts)
         return self._of_rows(
             num_hosts,
             hosts_of=lambda rows: rows % num_hosts,
@@ -124,7 +133,9 @@ class SharedReads:
     def by_all(self, num_hosts: int) -> HostReads:
         """Return what hosts read that read all rows and keep every n-th example of them."""
         one = self._by_one
-        kept = (self.num_examples - np.arange(num_hosts) + num_hosts - 1) // num_hosts
+        last = np.arange(num_hosts)[::-1]
+        none = np.zeros_like(last)
+        kept: Int64s = sum(((size + last) // num_hosts for size in self._sizes_of_readers), none)
         num_bytes = one.num_bytes
         # All hosts are alike: one value stands for all, in no memory.
         return HostReads(
@@ -175,6 +186,11 @@ class SharedReads:
             num_instructions=num_rows,
             num_shared_files=num_shared,
         )
+
+    @cached_property
+    def _sizes_of_readers(self) -> list[int]:
+        stops = np.cumsum(self._rows_of_readers)
+        return [int(part.sum()) for part in np.split(self.reads.take, stops[:-1])]
 
     @cached_property
     def _by_one(self) -> HostReads:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shardctl.core.loaders.loader import Loader, named
-from shardctl.errors import UsageError
+from shardctl.core.loaders.stop import LoaderCall, Stop
+from shardctl.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,30 +34,6 @@ class Source(Protocol):
 
     def __getitem__(self, index: int) -> np.int64:
         """Return the index of the example that is read."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class LoaderCall:
-    """A call of the library on the way to what is left, with its arguments."""
-
-    call: str
-    arguments: Mapping[str, int]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Stop:
-    """Where a loader stopped: after `consumed` examples, `in_epoch` of them of its epoch.
-
-    epoch: from 0 in the pass. steps, steps_in_epoch: whole batches, None without batches.
-    in_batch: examples of the next batch that were handed out.
-    """
-
-    consumed: int
-    epoch: int
-    in_epoch: int
-    steps: int | None
-    steps_in_epoch: int | None
-    in_batch: int
 
 
 class LoaderLibrary(ABC):
@@ -154,6 +131,13 @@ class LoaderLibrary(ABC):
         """Yield the parts of code that reads what is left of all epochs."""
         raise self._no_code()
 
+    def ways(self, settings: Any, file_format: str) -> Iterator[Any]:
+        """Yield the ways in which people read with it: Ways, of settings given (ReadSettings).
+
+        None of them stands for one: by index, with the seed that it takes.
+        """
+        return iter(())
+
     def _no_code(self) -> UsageError:
         return UsageError(f"{self.loader.title} has no code to paste here; take another format")
 
@@ -162,3 +146,23 @@ def library_of(loader: Loader) -> LoaderLibrary:
     """Return the library of a loader of the table, which is imported when it is run."""
     found: LoaderLibrary = named(loader.calls)(loader)
     return found
+
+
+def library(module: str, loader: Loader) -> Any:
+    """Return a module of a library, imported now.
+
+    Raises:
+        MissingDependencyError: it is not installed; names the extra that brings it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(loader, error) from error
+
+
+def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
+    """Return the error of a library that cannot be imported."""
+    return MissingDependencyError(
+        f"{loader.title} is needed for this and cannot be imported ({error}); "
+        f"install it with: pip install 'shardctl[{loader.extra}]'"
+    )

@@ -47,6 +47,7 @@ class Loader:
     beside: other packages that the order comes from, and their proven versions, ascending.
     changes: module and function that say what changed between two versions, "" if nothing did.
     rule_version: one higher where the rule changes; what `verify` found of an older is forgotten.
+    drops_repeated: its call that leaves out of a metric what hosts repeat, "" where it has none.
     deals_batches: hosts share whole batches, so a partial one is dropped before they share.
     refuses: fields that the library has another order for, which no rule knows, and why.
     on_tf_data: whether a tf.data pipeline reads: stages, seeds and options of tf.data have their
@@ -56,6 +57,8 @@ class Loader:
         buffer are what mixes examples.
     shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
         its own, `takes["host"]`.
+    shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
+        examples each of them has.
     default_buffer: how many examples a stream is shuffled in where nobody says it.
     is_default: who reads where nobody says it, so that answers need not.
     """
@@ -72,11 +75,13 @@ class Loader:
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: str = ""
     rule_version: int = 1
+    drops_repeated: str = ""
     deals_batches: bool = False
     refuses: Mapping[str, str] = field(default_factory=dict)
     on_tf_data: bool = False
     has_blocks: bool = False
     shares_in_modes: bool = False
+    shares_are_assumed: bool = False
     default_buffer: int | None = None
     is_default: bool = False
 
@@ -221,6 +226,7 @@ _ACCELERATE = Loader(
     extra="torch",
     source="accelerate/data_loader.py",
     beside={"torch": _TORCH.proven},
+    drops_repeated="gather_for_metrics",
     deals_batches=True,
     refuses=dict.fromkeys(("streaming", "buffer", "input_shards"), _DEALT_STREAM),
 )
@@ -257,6 +263,7 @@ _HF = Loader(
     extra="hf",
     source="datasets/arrow_dataset.py, datasets/iterable_dataset.py",
     changes="shardctl.core.loaders.hugging_face.eras:changed_between",
+    shares_are_assumed=True,
     default_buffer=DEFAULT_BUFFER,
 )
 

@@ -32,6 +32,8 @@ class LoaderOrder(Order):
         UsageError: the loader refuses these settings, or its rule does not know them.
     """
 
+    continued_by = "loader"
+
     def __init__(
         self,
         dataset: Dataset,
@@ -114,6 +116,21 @@ class LoaderOrder(Order):
     def is_uniform(self) -> bool:
         """Whether an epoch is a uniform permutation."""
         return self.handed_out.is_uniform
+
+    @property
+    def is_made_whole(self) -> bool:
+        """Whether an epoch is made as a whole before any place in it is known."""
+        return self.handed_out.is_made_whole
+
+    @property
+    def num_in_turn(self) -> int | None:
+        """How many files are streamed at once, None where examples are read by their index."""
+        return self.handed_out.num_in_turn
+
+    def num_again(self, all_hosts: Sequence[Order]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first."""
+        of_loader = [order.handed_out for order in all_hosts if isinstance(order, LoaderOrder)]
+        return self.handed_out.num_again(of_loader)
 
     @property
     def unshuffled(self) -> str:

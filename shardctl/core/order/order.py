@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -28,6 +28,8 @@ CHUNK_SIZE = 1 << 18  # codes of a piece: few enough that they stay in the cache
 ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be asked for
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
+
+ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
 def _ignore(count: int) -> None:
@@ -54,9 +56,12 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
+        of the loader itself.
     begins_anywhere: whether file instructions alone continue it from any position.
     """
 
+    continued_by: ContinuedBy
     dataset: Dataset
     settings: ReadSettings
     codes: ExampleCodes
@@ -194,6 +199,11 @@ class Order(ABC):
         """Whether `runs` are told at less cost than the codes."""
         return False
 
+    @property
+    def is_made_whole(self) -> bool:
+        """Whether an epoch is made as a whole before any place in it is known."""
+        return False
+
     # What is at positions.
 
     @checked
@@ -313,6 +323,15 @@ class Order(ABC):
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
+
+    @property
+    def num_in_turn(self) -> int | None:
+        """How many files are read at once, None where examples are read by their index."""
+        return None
+
+    def num_again(self, all_hosts: Sequence[Order]) -> int:
+        """Return how many examples an epoch of all hosts has in place of others, this one first."""
+        return 0
 
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""

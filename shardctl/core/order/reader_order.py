@@ -71,6 +71,7 @@ class ReaderOrder(Order):
     [[0, 1], [2, 11]]
     """
 
+    continued_by = "file_instructions"
     finds_in_pieces = True
     begins_anywhere = True
 
@@ -323,6 +324,11 @@ class ReaderOrder(Order):
         """Whether a buffer, or a shuffle of the files, mixes anything."""
         files = self.settings.shuffles_files and len(self.reads) > 1
         return (self.num_buffered or 1) > 1 or files
+
+    @property
+    def num_in_turn(self) -> int:
+        """How many files are read in turn."""
+        return self.settings.cycle_length(ordered=self.dataset.ordered)
 
     @property
     def is_uniform(self) -> bool:

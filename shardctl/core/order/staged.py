@@ -58,6 +58,8 @@ class StagedOrder(Order):
         UsageError: what TensorFlow refuses as well; the text names the stage.
     """
 
+    continued_by = "shardctl.tfds"
+
     def __init__(
         self,
         dataset: Dataset,

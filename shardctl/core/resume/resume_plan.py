@@ -13,6 +13,8 @@ from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HostBy
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import LoaderCall, Stop
+from shardctl.core.order.order import ContinuedBy
 from shardctl.core.provided import provided
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_in_force, settings_of_document
@@ -21,6 +23,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.resume.shared_rest import SharedRest
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-ContinuedBy = Literal["file_instructions", "shardctl.tfds"]
 CONTINUED_BY: tuple[ContinuedBy, ...] = get_args(ContinuedBy)
 WITHOUT_END = INT64_MAX  # examples that are left of a pipeline without end
 # Where the seed of the buffer is not known.
@@ -121,9 +123,13 @@ class ResumePlan(Tabular):
     further_epochs: the epochs that follow, the first `MAX_FURTHER_EPOCHS` of
         `num_further_epochs`.
     after_read: what the pipeline does behind the reader, as calls.
-    continued_by: what goes on with it: its file instructions, or shardctl.tfds, which needs no
-        instructions to build the stages of `settings` again. There the counts of what is left are
-        `WITHOUT_END` where the pipeline has none.
+    continued_by: what goes on with it: its file instructions; shardctl.tfds, which needs no
+        instructions to build the stages of `settings` again (there the counts of what is left are
+        `WITHOUT_END` where the pipeline has none); or the library of another loader, which makes
+        the calls of `after_read`.
+    stop, advice: of another loader, in which epoch and batch it stopped, and what to know of the
+        library's own ways to go on. `instructions` are what is left of the epoch in its order, as
+        runs of neighbours in a file, none where these are too many to list.
     sources: of a pipeline with stages, what each reader has handed out.
     stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
         counts since. `shared` is this host's part of the rest, None once it is read.
@@ -153,9 +159,11 @@ class ResumePlan(Tabular):
     after_read: tuple[AfterRead, ...] = ()
     continued_by: ContinuedBy = "file_instructions"
     sources: tuple[ConsumedSource, ...] = ()
+    stop: Stop | None = None
     stretches: tuple[Stretch, ...] = ()
     shared: SharedRest | None = field(default=None, compare=False)
     refs: tuple[str, ...] = field(default=(), compare=False)
+    advice: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
     assumptions: tuple[str, ...] = field(default=(), compare=False)
 
@@ -168,6 +176,11 @@ class ResumePlan(Tabular):
     def has_end(self) -> bool:
         """Whether the pipeline ends; else what is left cannot be counted."""
         return self.remaining_total != WITHOUT_END
+
+    @property
+    def lists_rest(self) -> bool:
+        """Whether the file instructions are what is left of the epoch, or of a log."""
+        return not self.remaining or bool(self.num_instructions)
 
     @property
     def file_instructions(self) -> tuple[FileInstruction, ...]:
@@ -194,8 +207,10 @@ class ResumePlan(Tabular):
         return self.settings.cycle_length(ordered=self.dataset.ordered)
 
     @property
-    def read_config(self) -> dict[str, Any]:
-        """The settings of TFDS's reader that the instructions are to be read with."""
+    def read_config(self) -> dict[str, Any] | None:
+        """The settings of TFDS's reader that the instructions are to be read with, if it reads."""
+        if self.continued_by == "loader":
+            return None
         return {
             "interleave_cycle_length": self.cycle_length,
             "interleave_block_length": self.settings.block,
@@ -210,7 +225,7 @@ class ResumePlan(Tabular):
             f"{self.consumed:,} {'seen' if self.from_seen else 'consumed'}",
             f"{self.remaining:,} left of epoch {self.epoch}" if self.has_end else "",
             counted(self.num_instructions, "file instruction")
-            if self.continued_by == "file_instructions"
+            if self.num_instructions or self.continued_by != "shardctl.tfds"
             else f"continued by {self.continued_by}",
             f"for {counted(len(self.hosts), 'host')}" if self.hosts else "",
         )
@@ -257,6 +272,21 @@ def as_plan(given: PlanOrPath) -> ResumePlan:
         ShardctlError: it is neither, or no plan is in the file.
     """
     plan: ResumePlan = _PLAN.take(given)
+    return plan
+
+
+def plan_of_tfds(given: PlanOrPath) -> ResumePlan:
+    """Return the plan that an argument is or names, of which TFDS's reader goes on.
+
+    Raises:
+        ShardctlError: as for `as_plan`, or another loader goes on with it.
+    """
+    plan = as_plan(given)
+    if plan.continued_by == "loader":
+        raise UsageError(
+            f"the plan is of {plan.settings.reader.title}, and TFDS's reader does not read it; "
+            "shardctl resume --plan FILE --format python writes the code that goes on"
+        )
     return plan
 
 
@@ -402,8 +432,9 @@ class BatchCall:
         return f"batch({self.batch_size}{drop})"
 
 
-AfterRead = ShardCall | ShuffleCall | TakeCall | ConcatenateCall | BatchCall
-CALLS: tuple[type[AfterRead], ...] = get_args(AfterRead)
+TfCall = ShardCall | ShuffleCall | TakeCall | ConcatenateCall | BatchCall
+CALLS: tuple[type[TfCall], ...] = get_args(TfCall)
+AfterRead = TfCall | LoaderCall
 
 
 def calls_chained(calls: tuple[AfterRead, ...]) -> str:

@@ -238,6 +238,23 @@ class ReadSettings:
         return self.shuffle_files
 
     @property
+    def is_endless(self) -> bool:
+        """Whether the reader itself repeats its files without end."""
+        return self.repeat_files
+
+    @property
+    def bare(self) -> ReadSettings:
+        """What holds for all that a script builds: the global seed, the pass, and who iterates."""
+        return ReadSettings(
+            global_seed=self.global_seed, pass_index=self.pass_index, loop=self.loop
+        )
+
+    @property
+    def followed(self) -> ReadSettings:
+        """The same, files that repeat without end for as many epochs as they are followed."""
+        return replace(self, repeat_files=False)
+
+    @property
     def buffer_is_open(self) -> bool:
         """Whether there is a shuffle buffer of tf.data that nothing seeds."""
         if self.buffer is None or not self.reader.on_tf_data:

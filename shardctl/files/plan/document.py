@@ -13,6 +13,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import (
     CALLS,
     AfterRead,
@@ -20,6 +21,7 @@ from shardctl.core.resume.resume_plan import (
     HostShare,
     ResumePlan,
     ShuffleState,
+    TfCall,
 )
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices
@@ -60,6 +62,7 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
             "a plan file does not hold what hosts had consumed before a run was shared anew; keep "
             "the position instead: get_state returns it, save writes it"
         )
+    listed = plan.lists_rest or plan.read_config is not None
     document: PlanDocument = {
         **identity_head(PLAN_KIND, plan.dataset, format_version=PLAN_VERSION),
         **assumed(plan.assumptions),
@@ -70,7 +73,7 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "epoch": plan.epoch,
         "remaining": plan.remaining if plan.has_end else None,
         "remaining_total": plan.remaining_total if plan.has_end else None,
-        "file_instructions": plan.instructions,
+        "file_instructions": plan.instructions if listed else None,
     }
     if plan.hosts:
         document["hosts"] = [_host(host) for host in plan.hosts]
@@ -81,6 +84,8 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "mode": plan.mode,
         "exact": plan.exact,
     }
+    if plan.stop is not None:
+        document["stop"] = asdict(plan.stop)
     if plan.pending is not None:
         document["pending"] = list(plan.pending)
     if plan.shuffle is not None:
@@ -96,6 +101,8 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
     if plan.settings.stages is not None:
         document["continued_by"] = plan.continued_by
         document["sources"] = list(map(asdict, plan.sources))
+    if plan.continued_by == "loader":
+        document["advice"] = list(plan.advice)
     if plan.from_seen:
         document["from_seen"] = True
     if plan.from_consumed:
@@ -182,13 +189,15 @@ def call_record(call: AfterRead) -> dict[str, Any]:
     >>> call_record(read_call("shard(3, 1)"))
     {'call': 'shard', 'num_shards': 3, 'index': 1}
     """
+    if isinstance(call, LoaderCall):
+        return {"call": call.call, **call.arguments}
     record = {"call": call.call, **asdict(call)}
     if record.get("skip_instructions") == 0:
         del record["skip_instructions"]
     return record
 
 
-def read_call(value: object) -> AfterRead:
+def read_call(value: object) -> TfCall:
     """Return the call that a mapping describes, or that older plan files say in words.
 
     >>> read_call({"call": "take", "count": 4}), read_call("take(4)")

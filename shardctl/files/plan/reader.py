@@ -13,13 +13,14 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import LoaderCall, Stop
+from shardctl.core.order.order import ContinuedBy
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,
     MODES,
     UNSEEDED_MODES,
     WITHOUT_END,
     ConsumedSource,
-    ContinuedBy,
     FurtherEpoch,
     HostShare,
     ReaderState,
@@ -32,7 +33,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
+from shardctl.files.file_text import read_file
 from shardctl.files.head import read_assumptions, read_identity, read_refs, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
@@ -68,7 +69,7 @@ def read_plan(path: Path | str) -> ResumePlan:
             was cut off or edited.
     """
     path = Path(path)
-    return parse_plan(read_file(path, max_num_bytes=MAX_PLAN_BYTES), source=printable(str(path)))
+    return parse_plan(read_file(path), source=printable(str(path)))
 
 
 def parse_plan(data: bytes, *, source: str) -> ResumePlan:
@@ -112,11 +113,10 @@ def _check_kind(document: Mapping[str, object]) -> None:
             f"this shardctl reads plans of version {PLAN_VERSION}"
         )
     pipeline = document.get("pipeline")
-    loader = pipeline.get("loader") if isinstance(pipeline, Mapping) else None
-    if loader is not None:
+    if DIGEST not in document and isinstance(pipeline, Mapping) and "loader" in pipeline:
         raise DatasetError(
-            f"this plan is for the loader {fields.shown(loader)}: it says where that goes on, and "
-            "TFDS's reader does not read it; resume with --format python writes the code that does"
+            f"this plan of the loader {fields.shown(pipeline['loader'])} has no digest: an older "
+            "shardctl wrote it, which read none back, or it was cut off; make it anew"
         )
     missing = [key for key in _REQUIRED if key not in document]
     if missing:
@@ -126,14 +126,16 @@ def _check_kind(document: Mapping[str, object]) -> None:
 def _plan(document: Mapping[str, object]) -> ResumePlan:
     splits = read_split_sizes(document["splits"])
     names = {split.name: index for index, split in enumerate(splits)}
-    instructions = read_instructions(document["file_instructions"], names, "file_instructions")
+    listed = document["file_instructions"]
+    instructions = read_instructions([] if listed is None else listed, names, "file_instructions")
     hosts = [
         (fields.mapping(item, "a host"), f"hosts, entry {number}")
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
     shares = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
     _check_digest(document, instructions, shares)
-    settings = fields.mapping(document["pipeline"], "pipeline")
+    settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
+    on_tf_data = settings.reader.on_tf_data
     pending = document.get("pending")
     mode = document["mode"]
     if mode not in MODES:
@@ -142,7 +144,7 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         dataset=read_identity(document),
         spec=fields.text(document["spec"], "spec"),
         mode=mode,
-        settings=settings_of_document(settings, "pipeline"),
+        settings=settings,
         consumed=fields.count(document["consumed"], "consumed"),
         epoch=fields.count(document["epoch"], "epoch"),
         remaining=_left(document, "remaining"),
@@ -168,10 +170,22 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         hosts=tuple(
             _host(host, what, reads) for (host, what), reads in zip(hosts, shares, strict=True)
         ),
-        after_read=tuple(map(read_call, fields.items(document["after_read"], "after_read"))),
+        after_read=tuple(
+            map(
+                read_call if on_tf_data else _loader_call,
+                fields.items(document["after_read"], "after_read"),
+            )
+        ),
         refs=read_refs(document),
         assumptions=read_assumptions(document),
-        continued_by=_continued_by(document.get("continued_by", CONTINUED_BY[0])),
+        continued_by=_continued_by(
+            document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
+        ),
+        stop=_stop(document.get("stop")),
+        advice=tuple(
+            fields.text(item, "advice")
+            for item in fields.items(document.get("advice", []), "advice")
+        ),
         sources=tuple(map(_source, fields.items(document.get("sources", []), "sources"))),
     )
     _check_derived(document, plan)
@@ -186,6 +200,13 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     ):
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
+    listed = plan.lists_rest or plan.read_config is not None
+    if listed is (document["file_instructions"] is None):
+        raise DatasetError("file_instructions are null where those of a loader are too many alone")
+    if (plan.stop is None) != (
+        plan.read_config is not None or plan.from_seen or bool(plan.from_consumed)
+    ):
+        raise DatasetError("stop is of a plan of another loader")
     if ("continued_by" in document or plan.sources) and plan.settings.stages is None:
         raise DatasetError("continued_by or sources of a pipeline without stages")
     if plan.continued_by == "shardctl.tfds" and (plan.mode != "exact" or plan.num_instructions):
@@ -232,7 +253,9 @@ def _check_digest(
     instructions: Reads,
     shares: Sequence[Reads],
 ) -> None:
-    content: dict[str, Any] = {**document, "file_instructions": instructions}
+    content: dict[str, Any] = dict(document)
+    if document["file_instructions"] is not None:
+        content["file_instructions"] = instructions
     if "hosts" in document:
         hosts = fields.items(document["hosts"], "hosts")
         content["hosts"] = [
@@ -310,6 +333,35 @@ def _further_epoch(value: object) -> FurtherEpoch:
         file_seeds=_seeds(epoch.get("file_seeds"), what),
         buffer_seeds=_seeds(epoch.get("buffer_seeds"), what),
     )
+
+
+def _stop(value: object) -> Stop | None:
+    if value is None:
+        return None
+    record = fields.mapping(value, "stop")
+    batches = [None if record.get(n) is None else fields.count(record[n], n) for n in _BATCHES]
+    names = ("consumed", "epoch", "in_epoch", "in_batch")
+    return Stop(**_counts(value, names, "stop"), steps=batches[0], steps_in_epoch=batches[1])
+
+
+_BATCHES = ("steps", "steps_in_epoch")
+
+
+def _loader_call(value: object) -> LoaderCall:
+    """Return the call of a loader's library that a mapping describes: a name and whole numbers."""
+    what = "a call of after_read"
+    record = fields.mapping(value, what)
+    numbers: dict[str, int] = {}
+    for name, number in record.items():
+        if name != "call":
+            numbers[name] = _whole(number, f"{name} of {what}")
+    return LoaderCall(call=fields.name(record.get("call"), what), arguments=numbers)
+
+
+def _whole(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise DatasetError(f"{what} must be a whole number, not {fields.shown(value)}")
+    return value
 
 
 def _seeds(value: object, what: str) -> KernelSeeds | None:

@@ -14,14 +14,18 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from typing import BinaryIO
 
+from shardctl.core.secrets import full_url, public_url, query_mark
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError, MissingDependencyError, NotThereError
+from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.file_text import os_reason, read_file, subfolder_names
-from shardctl.files.stores.store import Store, StoredFile
+from shardctl.files.stores.store import ByteSource, Store, StoredFile
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
 _ONE_SLASH = re.compile(r"(?:^|/)[a-z][a-z0-9]+:/[^/]")
@@ -60,59 +64,71 @@ def store_of(path: str) -> Store:
         from shardctl.files.stores.transfer.failures import chained
 
         raise DatasetError(chained(path))
-    from shardctl.files.stores.public_store import PublicStore
-
-    return PublicStore(_remote(scheme[1].lower(), path))
-
-
-def _remote(scheme: str, path: str) -> Store:
-    if path.startswith("hf://buckets/") or scheme not in _KNOWN:
-        _known_to_fsspec(scheme, path)
-        return _store("fsspec", scheme)
-    return _store(scheme, scheme)
-
-
-_KNOWN = ("http", "https", "s3", "s3a", "gs", "gcs", "hf")
+    return PublicStore(_remote(scheme[1].lower()))
 
 
 @cache
-def _store(kind: str, scheme: str) -> Store:
-    """Return the store of a kind; its libraries are imported when it is first asked."""
-    if kind in ("http", "https"):
-        from shardctl.files.stores.places.web_server import WebServerStore
+def _remote(scheme: str) -> Store:
+    """Return the store of a scheme; its libraries are imported when it is first asked."""
+    if scheme in ("http", "https"):
+        from shardctl.files.stores.web_server import WebServerStore
 
         return WebServerStore()
-    if kind in ("s3", "s3a"):
-        from shardctl.files.stores.places.s3 import S3Store
+    from shardctl.files.stores.fsspec_store import FsspecStore
 
-        return S3Store()
-    if kind in ("gs", "gcs"):
-        from shardctl.files.stores.places.gcs import GcsStore
-
-        return GcsStore()
-    if kind == "hf":
-        from shardctl.files.stores.places.hub import HubStore
-
-        return HubStore()
-    from shardctl.files.stores.places.other import OtherStore
-
-    return OtherStore(scheme)
+    return FsspecStore(scheme)
 
 
-def _known_to_fsspec(scheme: str, path: str) -> None:
-    try:
-        from fsspec.registry import known_implementations, registry
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"reading {scheme}:// needs a package: pip install fsspec"
-        ) from error
-    if scheme not in known_implementations and scheme not in registry:
-        from shardctl.files.stores.transfer.failures import shown
+class PublicStore:
+    """Another store, for those who name its files as all may read.
 
-        raise DatasetError(
-            f"{shown(path)}: nobody knows the scheme {scheme}://; there are gs, s3, hf, http, https"
-            " and those of fsspec"
+    So no path that comes out of it, into a message, a cache or a file, has a password.
+    """
+
+    def __init__(self, place: Store) -> None:
+        self.place = place
+
+    def status(self, path: str) -> StoredFile | None:
+        """Return the file at a path, see `Store`."""
+        full = _full(path)
+        file = self.place.status(full)
+        return None if file is None else _public(file, query_mark(full))
+
+    def is_folder(self, path: str) -> bool:
+        """Return whether a path is a folder, see `Store`."""
+        return self.place.is_folder(_full(path))
+
+    def scan(self, folder: str) -> Iterator[StoredFile]:
+        """Yield the files right in a folder, see `Store`."""
+        full = _full(folder)
+        found = self.place.scan(full)
+        return (
+            found if full == public_url(folder) else map(_public, found, repeat(query_mark(full)))
         )
+
+    def subfolders(self, folder: str) -> list[str]:
+        """Return the names of the folders right in a folder, see `Store`."""
+        return self.place.subfolders(_full(folder))
+
+    def read(self, path: str, *, max_num_bytes: int) -> bytes:
+        """Return the bytes of a small file, see `Store`."""
+        return self.place.read(_full(path), max_num_bytes=max_num_bytes)
+
+    def open(self, file: StoredFile) -> AbstractContextManager[ByteSource]:
+        """Open a file, see `Store`."""
+        full = _full(file.path)
+        version = file.version.removesuffix(query_mark(full) or "\0")
+        return self.place.open(replace(file, path=full, version=version))
+
+
+def _full(path: str) -> str:
+    return full_url(public_url(path))
+
+
+def _public(file: StoredFile, mark: str) -> StoredFile:
+    """Return a file by its public path; its version tells which query chose it."""
+    version = file.version and file.version + mark
+    return replace(file, path=public_url(file.path), version=version)
 
 
 # The disks of this machine.

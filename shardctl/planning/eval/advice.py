@@ -10,20 +10,19 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import SharedReads
-from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.planning.eval.evaluation import Evaluation, Hang
-from shardctl.planning.eval.loaders import LoaderEvaluation
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
-from shardctl.planning.hosts.loaders import call_of_hosts
+from shardctl.planning.hosts.sharing import call_of_hosts
 
 
 def advice(evaluation: Evaluation) -> tuple[str, ...]:
     """Return what goes wrong and what cures it, each a sentence; one that all is well if it is."""
-    return tuple(_advice(evaluation))
+    said = tuple(_advice(evaluation))
+    return (*said, evaluation.other_epochs) if evaluation.other_epochs else said
 
 
 def _advice(evaluation: Evaluation) -> Iterator[str]:
@@ -38,8 +37,8 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
         share = evaluation.num_lost / evaluation.total
         verb = "is" if evaluation.num_lost == 1 else "are"
         yield f"{evaluation.num_lost:,} of {evaluation.total:,} examples {verb} lost ({share:.3%})"
-    if isinstance(evaluation, LoaderEvaluation):
-        yield from _of_loader(evaluation)
+    if not evaluation.is_simple:
+        yield from _of_sharer(evaluation)
         return
     yield from (_sentence(cure, evaluation) for cure in cures(evaluation))
     if remainder == "ragged":
@@ -57,26 +56,11 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
     yield f"{call_of(evaluation)} makes the padded batches and their masks"
 
 
-def _of_loader(evaluation: LoaderEvaluation) -> Iterator[str]:
-    """Yield what another loader's shares repeat and leave out, and what cures it."""
-    settings = evaluation.settings
-    loader, call = LOADERS[settings.loader], call_of_hosts(settings)
-    takes_drop = "drop_shard_remainder" in loader.takes
-    if evaluation.num_repeated:
-        again = counted(evaluation.num_repeated, "example")
-        yield (
-            f"{call} hands out {again} again, so that every host has as many: a metric counts "
-            f"them twice; gather the predictions and keep the first {evaluation.total:,}"
-        )
-    if evaluation.num_left_out:
-        if takes_drop and settings.drop_shard_remainder:
-            yield phrase(
-                "{} leaves out what its hosts cannot share evenly; leave out "
-                "{drop_shard_remainder=True}",
-                call,
-            )
-        else:
-            yield f"{call} leaves out what is over where it shares; take hosts that divide"
+def _of_sharer(evaluation: Evaluation) -> Iterator[str]:
+    """Yield what a loader's shares, or stages, repeat and leave out, and what cures it."""
+    reader = evaluation.settings.reader
+    said = _of_stages if reader.shares_in_modes else _of_loader
+    yield from said(evaluation)
     hang = evaluation.hang(evaluation.remainder)
     if hang is not None:
         least = int(evaluation.num_steps(evaluation.remainder).min())
@@ -86,6 +70,39 @@ def _of_loader(evaluation: LoaderEvaluation) -> Iterator[str]:
         yield f"batches have {shapes:,} sizes, each of which a compiler makes a program of"
     if hang is None and not evaluation.num_lost and not evaluation.num_repeated:
         yield "every example is seen once, and every host makes the same number of steps"
+
+
+def _of_loader(evaluation: Evaluation) -> Iterator[str]:
+    settings = evaluation.settings
+    call = call_of_hosts(settings)
+    if evaluation.num_repeated:
+        again = counted(evaluation.num_repeated, "example")
+        yield (
+            f"{call} hands out {again} again, so that every host has as many: a metric counts "
+            f"them twice; gather the predictions and keep the first {evaluation.total:,}"
+        )
+    if evaluation.num_left_out and settings.drop_shard_remainder:
+        yield phrase(
+            "{} leaves out what its hosts cannot share evenly; leave out "
+            "{drop_shard_remainder=True}",
+            call,
+        )
+    elif evaluation.num_left_out:
+        yield f"{call} leaves out what is over where it shares; take hosts that divide"
+
+
+def _of_stages(evaluation: Evaluation) -> Iterator[str]:
+    if evaluation.num_repeated:
+        yield phrase(
+            "{stages} hand out {} again, which a metric counts more than once; an evaluation needs "
+            "no repeat",
+            counted(evaluation.num_repeated, "example"),
+        )
+    if evaluation.num_left_out:
+        yield phrase(
+            "{stages} leave out {}: a take, a skip, or a mixture that ends with its first input",
+            counted(evaluation.num_left_out, "example"),
+        )
 
 
 def call_of(evaluation: Evaluation) -> str:
@@ -238,8 +255,8 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
     """
     if evaluation.hang(evaluation.remainder) is None and not evaluation.num_lost:
         return ()
-    if evaluation.settings.loader != "tfds":
-        return ()  # of even shares; what else a loader does is not tried
+    if not evaluation.is_simple:
+        return ()  # of even shares; what else a loader or stages do is not tried
     found = (_batch_cure(evaluation), _hosts_cure(evaluation), _padding_cure(evaluation))
     return tuple(
         sorted(

@@ -5,21 +5,22 @@ Source of the questions, and of "infinite padding": Flax, "Processing the entire
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.hosts.host_reads import SharedReads
-from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.pipelines import readers_of
+from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.eval.evaluation import Evaluation, Remainder
-from shardctl.planning.eval.loaders import evaluate_loader
-from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
-from shardctl.planning.hosts.strategy import refusal
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.hosts.readers import sharing_of
+from shardctl.planning.hosts.sharing import Sharing
 
 EVAL_SPLITS = ("test", "validation")
 _MAX_BATCH = 2**31 - 1
@@ -31,7 +32,7 @@ def evaluate(
     spec: str | None = None,
     settings: SettingsLike | None = None,
     *,
-    batch: int,
+    batch: int | None = None,
     hosts: int = 1,
     devices: int = 1,
     remainder: Remainder = "ragged",
@@ -41,9 +42,9 @@ def evaluate(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is evaluated on; None is `test`, `validation`, else `train`.
-        settings: of these only `host_by` and the file order matter; another loader forms its own
-            batches, and counts as it is set up.
-        batch: examples in the batch of one device.
+        settings: of these `host_by` and the file order matter, and not the batch; of epochs one is
+            counted. Stages count as they are, and another loader forms its own batches.
+        batch: examples in the batch of one device; None where stages form those of a host.
         hosts: how many hosts share the examples.
         devices: how many each host has.
         remainder: what is done with examples that fill no batch: "ragged", "drop" or "pad".
@@ -67,52 +68,106 @@ def evaluate(
         ("devices", devices, MAX_NUM_HOSTS),
         ("batch", batch, _MAX_BATCH),
     ):
-        if not 1 <= number <= most:
+        if number is not None and not 1 <= number <= most:
             given = Argument(name, number, given=True)
             raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
     dataset, settings = as_dataset(dataset), as_settings(settings)
-    resolved = resolved_spec(dataset, _default(dataset) if spec is None else spec)
-    if settings.loader != "tfds":
-        return evaluate_loader(
-            resolved,
-            settings,
-            batch=batch,
-            hosts=hosts,
-            devices=devices,
-            remainder=remainder,
+    if settings.is_endless:
+        raise UsageError(
+            phrase(
+                "{repeat_files=True} has no end, so the evaluation has none either: no host is "
+                "ever done; leave it out"
+            )
         )
-    refuse_open_hosts(resolved, settings.host_mode, hosts)
-    reads = sorted_rows(
-        reads_of(dataset, resolved.ranges),
-        reverse=settings.reverse,
-        file_order=settings.file_order,
-    )
-    num_examples = settings.host_mode.num_examples(SharedReads(reads, resolved.ranges), hosts)
-    refused = refusal(settings.host_mode, num_examples, len(reads))
+    epochs = settings.epochs
+    settings = replace(settings, epochs=1, batch=None, drop_remainder=False)
+    named = all(read.spec or read.data for read in readers_of(stages_of(settings)))
+    spec = _default(dataset) if spec is None and not named else spec
+    sharing = sharing_of(dataset, spec, settings)
+    batch = _device_batch(sharing, batch, devices)
+    host_batch = batch * devices
+    if remainder == "ragged" and sharing.drops:
+        remainder = "drop"
+    ragged = sharing.run(hosts, host_batch, drop=False)
+    full = sharing.run(hosts, host_batch, drop=True)
+    of_device = sharing.run(hosts, batch, drop=True)
+    shown = full if remainder == "drop" else ragged
+    refused = sharing.refusal(hosts)
     return Evaluation(
-        dataset=dataset,
-        spec=resolved.spec,
-        settings=settings,
+        dataset=sharing.resolved.dataset,
+        spec=sharing.resolved.spec,
+        settings=sharing.settings,
         num_devices=devices,
         device_batch=batch,
         remainder=remainder,
-        reads=reads,
-        resolved=resolved,
-        num_examples=num_examples,
-        warnings=(*resolved.warnings, *([refused] if refused else []), *_left_out(settings)),
+        reads=sharing.reads,
+        resolved=sharing.resolved,
+        num_examples=ragged.num_examples,
+        num_batches=ragged.num_steps,
+        full_steps=full.num_steps,
+        sizes=ragged.sizes,
+        dropped_by_device_batch=ragged.num_seen - of_device.num_seen,
+        dropped_by_host_batch=ragged.num_seen - full.num_seen,
+        num_repeated=int(shown.num_examples.sum()) - shown.num_seen,
+        num_left_out=sharing.reads.num_examples - ragged.num_seen,
+        partial_is_last=ragged.partial_is_last,
+        is_simple=sharing.is_simple,
+        other_epochs=sharing.other_epochs(epochs, hosts, host_batch) if epochs > 1 else "",
+        warnings=(
+            *sharing.resolved.warnings,
+            *([refused] if refused else []),
+            *sharing.assumptions(hosts, host_batch),
+        ),
         refusal=refused,
     )
 
 
-def _left_out(settings: ReadSettings) -> tuple[str, ...]:
-    if settings.stages is None:
-        return ()
-    return (
-        phrase(
-            "{stages} are left out: an evaluation is counted from what {host_by} shares, in "
-            "batches of {batch}"
-        ),
+def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:
+    """Return the examples in the batch of one device, of which stages may form those of a host."""
+    own = sharing.own_batch
+    if own is None:
+        if batch is None:
+            raise UsageError(phrase("how large is the batch of one device? give {batch=N}"))
+        return batch
+    if own % devices:
+        raise UsageError(
+            phrase(
+                "{stages} make batches of {:,}, which do not divide among {devices=}",
+                own,
+                devices=devices,
+            )
+        )
+    if batch is not None and batch * devices != own:
+        raise UsageError(
+            phrase(
+                "{batch=} on {} is {:,} examples a step, and {stages} make batches of {:,}; leave "
+                "{batch} out",
+                counted(devices, "device"),
+                batch * devices,
+                own,
+                batch=batch,
+            )
+        )
+    return own // devices
+
+
+def of_training(
+    settings: ReadSettings, given: Collection[str] = ()
+) -> tuple[ReadSettings, tuple[str, ...]]:
+    """Return settings of training as an evaluation has them, and what is said of that.
+
+    Left out are stages, epochs and files that repeat; not those `given` for the evaluation itself.
+    """
+    bare = ReadSettings()
+    left_out = [name for name in ("stages", "epochs", "repeat_files") if name not in given]
+    kept = replace(settings, **{name: getattr(bare, name) for name in left_out})
+    if kept.stages == settings.stages:
+        return kept, ()
+    said = phrase(
+        "{stages} are left out: an evaluation is counted from what {host_by} shares, in batches of "
+        "{batch}"
     )
+    return kept, (said,)
 
 
 def _default(dataset: Dataset) -> str:

@@ -47,6 +47,18 @@ class Evaluation(EqualByItems, Tabular):
     smaller one, "drop" drops them, "pad" fills the batch up, and adds batches of padding alone
     until every host has made as many as the one with the most ("infinite padding").
     `refusal` says why TFDS does not read this way on every host, None where it does.
+
+    num_batches: batches that hold an example, partial ones counted; full_steps: steps of a host
+        that drops them.
+    sizes: the different sizes of a batch where partial ones are left.
+    dropped_by_device_batch, dropped_by_host_batch: examples that nobody sees where partial batches
+        of a device, or of a host, are dropped, besides what is left out in any case.
+    num_repeated: examples that are handed out again and count twice in a metric, as it is set up.
+    num_left_out: examples that no host hands out, whatever becomes of remainders.
+    partial_is_last: whether it is the last batch of a host alone that may be partial.
+    is_simple: whether hosts hand out their share once, one example after the other, as
+        `shardctl.tfds.evaluation` does; else another loader or stages decide.
+    other_epochs: what becomes of further epochs, "" where there are none.
     """
 
     dataset: Dataset
@@ -58,6 +70,16 @@ class Evaluation(EqualByItems, Tabular):
     reads: Reads
     resolved: Resolved
     num_examples: Int64s
+    num_batches: Int64s
+    full_steps: Int64s
+    sizes: tuple[int, ...]
+    dropped_by_device_batch: int
+    dropped_by_host_batch: int
+    num_repeated: int = 0
+    num_left_out: int = 0
+    partial_is_last: bool = True
+    is_simple: bool = True
+    other_epochs: str = ""
     warnings: tuple[str, ...] = ()
     refusal: str | None = None
 
@@ -77,19 +99,16 @@ class Evaluation(EqualByItems, Tabular):
         return self.num_devices * self.device_batch
 
     @cached_property
-    def num_batches(self) -> Int64s:
-        """Batches of each host that hold an example, a last partial one counted."""
-        return -(-self.num_examples // self.host_batch)
-
-    @cached_property
     def remainders(self) -> Int64s:
-        """Examples in each host's partial batch, 0 where there is none."""
-        return self.num_examples % self.host_batch
+        """Examples in each host's partial batches, 0 where there is none."""
+        left: Int64s = np.maximum(self.num_examples - self.full_steps * self.host_batch, 0)
+        return left
 
     @cached_property
     def padding(self) -> Int64s:
-        """Examples that each host's partial batch lacks, 0 where there is none."""
-        return -self.num_examples % self.host_batch
+        """Examples that each host's partial batches lack, 0 where there is none."""
+        padding: Int64s = self.num_batches * self.host_batch - self.num_examples
+        return padding
 
     @cached_property
     def padding_batches(self) -> Int64s:
@@ -101,38 +120,21 @@ class Evaluation(EqualByItems, Tabular):
     def num_steps(self, remainder: Remainder) -> Int64s:
         """Return how many steps each host makes, by what is done with the remainder."""
         if remainder == "drop":
-            steps: Int64s = self.num_examples // self.host_batch
-            return steps
+            return self.full_steps
         return self.num_batches + (self.padding_batches if remainder == "pad" else 0)
 
     @checked
     def distinct_shapes(self, remainder: Remainder) -> int:
         """Return how many shapes of a batch there are on all hosts, each of which XLA compiles."""
-        full = int(self.num_examples.max()) >= self.host_batch
         if remainder == "drop":
-            return int(full)
-        if remainder == "pad":
-            return int(self.total > 0)
-        partial = np.unique(self.remainders)
-        return int((partial > 0).sum()) + full
-
-    @property
-    def dropped_by_device_batch(self) -> int:
-        """Examples lost by `batch(device_batch, drop_remainder=True)` on every host.
-
-        The devices then share the batches, and in the last step some of them may have none.
-        """
-        return int((self.num_examples % self.device_batch).sum())
-
-    @property
-    def dropped_by_host_batch(self) -> int:
-        """Examples lost by `batch(host_batch, drop_remainder=True)` on every host."""
-        return int(self.remainders.sum())
+            return int(self.host_batch in self.sizes)
+        return int(bool(self.sizes)) if remainder == "pad" else len(self.sizes)
 
     @property
     def num_lost(self) -> int:
         """Examples that the evaluation as it is set up does not see."""
-        return self.dropped_by_host_batch if self.remainder == "drop" else 0
+        dropped = self.dropped_by_host_batch if self.remainder == "drop" else 0
+        return self.num_left_out + dropped
 
     @checked
     def hang(self, remainder: Remainder) -> Hang | None:
@@ -156,8 +158,11 @@ class Evaluation(EqualByItems, Tabular):
     def differing_step(self) -> int | None:
         """First step, from 0, that all hosts make with ragged batches of different sizes, or None.
 
-        They then run different XLA programs, which breaks SPMD even where nobody waits.
+        They then run different XLA programs, which breaks SPMD even where nobody waits. It is known
+        where the last batch of a host alone may be partial.
         """
+        if not self.partial_is_last or int((self.num_batches - self.full_steps).max()) > 1:
+            return None
         least, most = int(self.num_examples.min()), int(self.num_examples.max())
         if self.remainder != "ragged" or least == most or not least % self.host_batch:
             return None

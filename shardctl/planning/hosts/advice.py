@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
@@ -66,11 +65,13 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     if num_hosts == 1 or not count:
         return
     best = comparison.recommended
-    if settings.loader != "tfds":
+    if not settings.reader.shares_in_modes:
         yield from of_loader(comparison, settings)
         return
     shards = " or ".join(f"{number:,}" for number in comparison.even_shard_counts)
-    if count % num_hosts:
+    if comparison.num_readers > 1:
+        yield f"{comparison.num_readers:,} readers, each of which the hosts share by itself"
+    elif count % num_hosts:
         files = "1 file does" if count == 1 else f"{count:,} files do"
         yield f"{files} not divide among {num_hosts:,} hosts; {shards} would"
     else:
@@ -105,7 +106,7 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
 def of_loader(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     """Yield what to know of the way in which another loader shares the examples."""
     (own,) = comparison.strategies
-    takes = LOADERS[settings.loader].takes
+    takes = settings.reader.takes
     drops = "drop_shard_remainder" in takes and not settings.drop_shard_remainder
     if comparison.num_repeated:
         yield phrase(

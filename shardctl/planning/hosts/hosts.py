@@ -8,24 +8,17 @@ from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.hosts.modes import HOST_MODES, HostMode
-from shardctl.core.instructions.file_order import sorted_rows
-from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
-from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
-from shardctl.planning.file_formats import refuse_open_hosts
-from shardctl.planning.hosts.loaders import call_of_hosts, shares_of
-from shardctl.planning.hosts.stages import shared_reader
-from shardctl.planning.hosts.strategy import Strategy, strategy_of, strategy_of_loader
-from shardctl.planning.loader_version import loader_version
-from shardctl.planning.order import as_read_by, as_warnings, resolved_spec
+from shardctl.planning.hosts.readers import OfReaders, sharing_of
+from shardctl.planning.hosts.sharing import OfLoader, Sharing
+from shardctl.planning.hosts.strategy import Strategy
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -37,17 +30,25 @@ MAX_NUM_HOSTS = 1_000_000
 class Comparison:
     """The strategies for one number of hosts.
 
-    `num_file_instructions` is how many files, or parts of files, there are to share. Of a loader
-    there is one strategy, its own; `num_repeated` examples are handed out again as its padding, and
-    `num_left_out` by no host.
+    `num_file_instructions` is how many files, or parts of files, there are to share, of
+    `num_readers` that are shared one by one. Of a loader there is one strategy, its own.
     """
 
     num_hosts: int
     num_examples: int
     num_file_instructions: int
     strategies: tuple[Strategy, ...]
-    num_repeated: int = 0
-    num_left_out: int = 0
+    num_readers: int = 1
+
+    @property
+    def num_repeated(self) -> int:
+        """Examples that a loader hands out again in an epoch, as its padding."""
+        return self.strategies[0].num_repeated
+
+    @property
+    def num_left_out(self) -> int:
+        """Examples that no host of a loader hands out in an epoch."""
+        return self.strategies[0].num_left_out
 
     @checked
     def strategy(self, name: str) -> Strategy:
@@ -75,8 +76,8 @@ class Comparison:
     @property
     def even_shard_counts(self) -> tuple[int, ...]:
         """Numbers of shards next to the present one that the hosts divide without a remainder."""
-        if self.strategies[0].name not in HOST_MODES:
-            return ()  # examples are shared, whatever file they lie in
+        if self.strategies[0].name not in HOST_MODES or self.num_readers > 1:
+            return ()  # examples are shared, whatever file they lie in; or files of each reader
         below = self.num_file_instructions // self.num_hosts * self.num_hosts
         if below and below == self.num_file_instructions:
             return (below,)
@@ -103,20 +104,17 @@ def _drawbacks(strategy: Strategy) -> tuple[float, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class HostsPlan(Tabular):
-    """A comparison for each number of hosts, in the order asked."""
+    """A comparison for each number of hosts, in the order asked.
+
+    judged: the strategy that the settings choose: that of `host_by`, or the one of a loader.
+    """
 
     dataset: Dataset
     spec: str
     settings: ReadSettings
+    judged: str
     comparisons: tuple[Comparison, ...]
     warnings: tuple[str, ...] = ()
-
-    @property
-    def judged(self) -> str:
-        """The strategy that the settings choose: that of `host_by`, or the one of a loader."""
-        if self.settings.loader == "tfds":
-            return self.settings.host_by
-        return call_of_hosts(self.settings)
 
     def __repr__(self) -> str:
         told = [f"{counted(c.num_hosts, 'host')} ({_best(c)})" for c in self.comparisons]
@@ -137,8 +135,9 @@ def hosts(
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: of these the file order, the file shuffle, the epochs and the batches count;
-            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages of
-            one reader count behind the share of each host. Another loader shares its own way.
+            batches are formed across epochs, as `ds.repeat(epochs).batch(batch)` does. Stages
+            count behind the share that each host has of every reader. Another loader shares its
+            own way.
         hosts: how many; several numbers are a sweep, which leaves out the figures of single hosts.
 
     Returns:
@@ -153,10 +152,7 @@ def hosts(
     >>> [(one.name, one.idle_hosts) for one in found.strategies], found.recommended.name
     ([('even', 0), ('files', 0), ('examples', 0)], 'files')
     """
-    dataset, settings = as_dataset(dataset), as_settings(settings)
-    if settings.stages is not None:
-        dataset, spec, settings = shared_reader(dataset, spec, settings)
-    return hosts_of(resolved_spec(dataset, spec), hosts, settings)
+    return compared(sharing_of(as_dataset(dataset), spec, as_settings(settings)), hosts)
 
 
 def hosts_of(
@@ -165,15 +161,20 @@ def hosts_of(
     settings: ReadSettings,
     modes: Sequence[HostMode] | None = None,
 ) -> HostsPlan:
-    """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`."""
-    if settings.loader != "tfds":
-        version = loader_version(settings)
-        settings = replace(settings, host=None, loader_version=version.version)
-        kept = as_read_by(resolved, settings)
-        said = (*version.warnings, *as_warnings(version.assumptions))
-        resolved = replace(kept, warnings=(*kept.warnings, *said))
-    modes = tuple(HOST_MODES.values()) if modes is None else modes
-    dataset = resolved.dataset
+    """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`.
+
+    Where stages have several readers, each is taken to read that spec.
+    """
+    if not settings.reader.shares_in_modes:
+        return compared(OfLoader(resolved, settings), num_hosts)
+    sharing = OfReaders(settings, [(settings, resolved)])
+    return compared(sharing, num_hosts, None if modes is None else [mode.word for mode in modes])
+
+
+def compared(
+    sharing: Sharing, num_hosts: int | Sequence[int], ways: Sequence[str] | None = None
+) -> HostsPlan:
+    """Return what hosts get in some of the ways to share; see `hosts`."""
     counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
@@ -181,85 +182,38 @@ def hosts_of(
                 phrase("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
             )
     keep = isinstance(num_hosts, int)  # as which every whole number is kept
-    if settings.loader != "tfds":
-        return HostsPlan(
-            dataset=dataset,
-            spec=resolved.spec,
-            settings=settings,
-            comparisons=tuple(_of_loader(resolved, n, settings, keep_columns=keep) for n in counts),
-            warnings=resolved.warnings,
-        )
-    reads = sorted_rows(
-        reads_of(dataset, resolved.ranges),
-        reverse=settings.reverse,
-        file_order=settings.file_order,
-    )
-    shared = SharedReads(reads, resolved.ranges)
-    if shared.num_examples * settings.epochs > INT64_MAX:
-        raise UsageError(
-            phrase(
-                "{epochs=} of {} examples is too many",
-                shared.num_examples,
-                epochs=settings.epochs,
-            )
-        )
     # A host, or a row that is cut for one, takes about a microsecond.
+    num_rows = len(sharing.reads)
     progress = Progress(
         None,
         "hosts and files",
-        sum(count + len(reads) for count in counts),
+        sum(count + num_rows for count in counts),
         per_second=1_000_000,
         instead=phrase("give fewer {hosts}"),
     )
     return HostsPlan(
-        dataset=dataset,
-        spec=resolved.spec,
-        settings=settings,
+        dataset=sharing.resolved.dataset,
+        spec=sharing.resolved.spec,
+        settings=sharing.settings,
+        judged=sharing.judged,
         comparisons=tuple(
-            _compared(shared, resolved, count, settings, modes, keep_columns=keep)
-            for count in progress.over(counts, lambda count: count + len(reads))
+            _comparison(sharing, count, sharing.ways if ways is None else ways, keep_columns=keep)
+            for count in progress.over(counts, lambda count: count + num_rows)
         ),
-        warnings=resolved.warnings,
+        warnings=sharing.resolved.warnings,
     )
 
 
-def _of_loader(
-    resolved: Resolved, num_hosts: int, settings: ReadSettings, *, keep_columns: bool
+def _comparison(
+    sharing: Sharing, num_hosts: int, ways: Sequence[str], *, keep_columns: bool
 ) -> Comparison:
-    shares = shares_of(resolved, settings, num_hosts)
-    strategy = strategy_of_loader(shares, call_of_hosts(settings))
+    strategies = [sharing.strategy(way, num_hosts) for way in ways]
     if not keep_columns:
-        strategy = replace(strategy, columns=None, batches=None)
+        strategies = [replace(one, columns=None, batches=None) for one in strategies]
     return Comparison(
         num_hosts=num_hosts,
-        num_examples=shares.reads.num_examples,
-        num_file_instructions=len(shares.reads),
-        strategies=(strategy,),
-        num_repeated=shares.num_repeated,
-        num_left_out=shares.num_left_out,
-    )
-
-
-def _compared(
-    shared: SharedReads,
-    resolved: Resolved,
-    num_hosts: int,
-    settings: ReadSettings,
-    modes: Sequence[HostMode],
-    *,
-    keep_columns: bool,
-) -> Comparison:
-    strategies = []
-    for mode in modes:
-        refuse_open_hosts(resolved, mode, num_hosts)
-        columns = mode.host_reads(shared, num_hosts)
-        strategy = strategy_of(mode, columns, shared, settings)
-        if not keep_columns:
-            strategy = replace(strategy, columns=None, batches=None)
-        strategies.append(strategy)
-    return Comparison(
-        num_hosts=num_hosts,
-        num_examples=shared.num_examples,
-        num_file_instructions=len(shared.reads),
+        num_examples=sharing.reads.num_examples,
+        num_file_instructions=len(sharing.reads),
+        num_readers=sharing.num_readers,
         strategies=tuple(strategies),
     )

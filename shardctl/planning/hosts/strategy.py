@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import Any
 
 from shardctl.core.arrays import EqualByItems, Int64s
-from shardctl.core.hosts.host_reads import HostReads, SharedReads
-from shardctl.core.hosts.modes import HostMode
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.text import counted, in_short
-from shardctl.planning.hosts.loaders import Shares
-from shardctl.planning.hosts.stages import steps_of
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
 
@@ -47,6 +42,7 @@ class Strategy(EqualByItems):
         where files are not shuffled or no seed fixes how.
     refusal: why TFDS does not read this way, None where it does.
     columns, batches: the figures of each host, None in a sweep.
+    num_repeated: examples that a loader hands out again as padding; num_left_out: to no host.
     """
 
     name: str
@@ -57,10 +53,12 @@ class Strategy(EqualByItems):
     read_amplification: float | None
     shared_files: int
     idle_hosts: int
-    same_permutation: bool | None
-    refusal: str | None
     columns: HostReads | None
     batches: Int64s | None
+    refusal: str | None = None
+    same_permutation: bool | None = None
+    num_repeated: int = 0
+    num_left_out: int = 0
 
     @property
     def imbalance(self) -> float | None:
@@ -85,48 +83,21 @@ class Strategy(EqualByItems):
 
 
 def strategy_of(
-    mode: HostMode, columns: HostReads, shared: SharedReads, settings: ReadSettings
+    name: str, columns: HostReads, batches: Int64s | None, num_examples: int, **figures: Any
 ) -> Strategy:
-    """Return what the hosts' shares come to, batches formed as the settings say."""
-    num_batches = None
-    if settings.batch is not None:
-        whole, rest = np.divmod(columns.num_examples * settings.epochs, settings.batch)
-        num_batches = whole if settings.drop_remainder else whole + (rest > 0)
-    if settings.stages is not None:
-        num_batches = steps_of(settings.stages, columns.num_examples)
-    num_read, total = _sum(columns.num_read), shared.num_examples
-    return Strategy(
-        name=mode.word,
-        num_examples=_load(columns.num_examples),
-        num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
-        num_files=_load(columns.num_files),
-        num_batches=None if num_batches is None else _load(num_batches),
-        read_amplification=num_read / total if total else None,
-        shared_files=columns.num_shared_files,
-        idle_hosts=int((columns.num_examples == 0).sum()),
-        same_permutation=_same_permutation(columns, settings),
-        refusal=refusal(mode, columns.num_examples, len(shared.reads)),
-        columns=columns,
-        batches=num_batches,
-    )
-
-
-def strategy_of_loader(shares: Shares, name: str) -> Strategy:
-    """Return what the shares of a loader's hosts come to."""
-    columns, total = shares.columns, shares.reads.num_examples
+    """Return what the hosts' shares of so many examples come to; `figures` are fields besides."""
     return Strategy(
         name=name,
         num_examples=_load(columns.num_examples),
         num_bytes=None if columns.num_bytes is None else _load(columns.num_bytes),
         num_files=_load(columns.num_files),
-        num_batches=None if shares.batches is None else _load(shares.batches),
-        read_amplification=_sum(columns.num_read) / total if total else None,
+        num_batches=None if batches is None else _load(batches),
+        read_amplification=_sum(columns.num_read) / num_examples if num_examples else None,
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
-        same_permutation=None,
-        refusal=None if total else "there are no examples",
         columns=columns,
-        batches=shares.batches,
+        batches=batches,
+        **figures,
     )
 
 
@@ -149,26 +120,3 @@ def _sum(values: Int64s) -> int:
     True
     """
     return (int((values >> 32).sum()) << 32) + int((values & 0xFFFFFFFF).sum())
-
-
-def refusal(mode: HostMode, num_examples: Int64s, num_file_instructions: int) -> str | None:
-    """Return why TFDS does not read this way on every host, None where it does.
-
-    Source: TFDS core/splits.py and core/dataset_builder.py ("corresponds to no data!").
-    """
-    if not num_examples.any():
-        return "TFDS refuses to read a spec without examples"
-    num_idle = int((num_examples == 0).sum())
-    return mode.refusal(len(num_examples), num_idle=num_idle, num_files=num_file_instructions)
-
-
-def _same_permutation(columns: HostReads, settings: ReadSettings) -> bool | None:
-    """Whether hosts that read shuffle their instructions by the same permutation.
-
-    TFDS shuffles a host's list with a buffer at least as large, so that the seed and the number of
-    instructions fix the permutation (TFDS core/reader.py, _read_files).
-    """
-    if not settings.shuffles_files or settings.shuffle_seed is None:
-        return None
-    counts = columns.num_instructions[columns.num_instructions > 0]
-    return len(counts) == 0 or int(counts.min()) == int(counts.max())

@@ -15,7 +15,7 @@ from shardctl.core.snapshot.order_tree import cells_of
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.diff.pinned_order import PinnedOrder
-from shardctl.planning.eval.eval import evaluate
+from shardctl.planning.eval.eval import evaluate, of_training
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
@@ -201,7 +201,7 @@ def _evaluated(
     return evaluate(
         dataset,
         asked.evaluated,
-        settings,
+        of_training(settings)[0],
         batch=-(-batch // asked.devices),
         hosts=asked.hosts,
         devices=asked.devices,

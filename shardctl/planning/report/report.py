@@ -15,7 +15,7 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.config import SettingInForce
-from shardctl.planning.eval.eval import EVAL_SPLITS, evaluate
+from shardctl.planning.eval.eval import EVAL_SPLITS, evaluate, of_training
 from shardctl.planning.eval.evaluation import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as hosts_side_by_side
@@ -272,15 +272,17 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
                 " or ".join(EVAL_SPLITS),
             )
         )
-    return evaluate(
+    settings, said = of_training(question.settings)
+    found = evaluate(
         question.dataset,
         spec,
-        question.settings,
+        settings,
         batch=question.device_batch(order),
         hosts=question.num_hosts,
         devices=question.devices,
         remainder="drop" if question.settings.drop_remainder else "ragged",
     )
+    return replace(found, warnings=(*found.warnings, *said))
 
 
 def _lint(question: ReportQuestion) -> Lint:

@@ -53,7 +53,8 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
         ),
         shared=plan.shared and plan.shared.of_files(_found(plan.shared.reads, dataset)),
     )
-    said = format_warnings(dataset, _checked_spec(found, given).ranges)
+    resolved = _checked_spec(found, given)
+    said = format_warnings(dataset, resolved.ranges) if plan.settings.reader.on_tf_data else ()
     return replace(found, warnings=tuple(dict.fromkeys((*found.warnings, *said))))
 
 
@@ -67,7 +68,8 @@ def whole_dataset(plan: ResumePlan, dataset: Dataset) -> Dataset:
 
 def _checked_spec(plan: ResumePlan, dataset: Dataset) -> Resolved:
     """Return the spec of a plan, checked: it has an order, and instructions read splits of it."""
-    refuse_unreadable(dataset)
+    if plan.settings.reader.on_tf_data:
+        refuse_unreadable(dataset)
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
     if not plan.from_seen:  # which counts from the start of no order
         refuse_open_splits(resolved)

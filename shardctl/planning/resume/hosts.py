@@ -35,9 +35,9 @@ from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.pinned_sources import spec_as_given, without_stages
+from shardctl.planning.resume.rest_of_epoch import consumed_examples
 from shardctl.planning.resume.resume import (
     calls_after_read,
-    consumed_examples,
     further_epochs,
     ids_at,
     num_further_epochs,

@@ -16,21 +16,18 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.order.staged import StagedOrder
 from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
-from shardctl.planning.order import order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.rest_of_epoch import order_to_resume
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
-from shardctl.planning.resume.staged import resume_staged
 
 # Settings are what is planned anew with, instructions are read; the others promise nothing.
-_NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings", "assumptions"})
+_NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings", "assumptions", "advice"})
 # Which names, versions and folders a dataset may have besides is known to `applied`.
 _OF_DATASETS: dict[type, tuple[str, ...]] = {
     DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),
@@ -85,11 +82,7 @@ def planned_anew(
             mode=mode_on_hosts(plan),
             risk=risk,
         )
-    if plan.settings.stages is not None:
-        staged = order_of(resolved, plan.settings)
-        if isinstance(staged.order, StagedOrder):
-            return resume_staged(staged, consumed=plan.consumed)
-        return resume_order(staged, consumed=plan.consumed)  # other rules than the plan's
+    # Under other rules than the plan's it may be a mode of another kind of order.
     mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
     planned = order_to_resume(resolved, plan.settings, mode, risk)
     return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
@@ -116,6 +109,8 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
     broken = tuple(_differing(plan, anew, ""))
     if anew.hosts and len(plan.instructions):
         broken += (_broken("file_instructions", len(plan.instructions), 0),)  # nobody's own
+    if plan.lists_rest < anew.lists_rest and anew.read_config is None:
+        broken += (_broken("file_instructions", "too many", len(anew.instructions)),)
     return broken
 
 

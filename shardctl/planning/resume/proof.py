@@ -7,7 +7,8 @@ All else that the plan says is compared with what it should say (`broken_promise
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -16,8 +17,10 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs
+from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.order.epoch_reading import EpochReading, Reading
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
@@ -126,6 +129,8 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
         return _prove_unseen(dataset, plan, seen)
     if plan.settings.stages is not None:
         return _prove_staged(dataset, plan)
+    if plan.stop is not None:
+        return _prove_loader(resolved_reading(dataset, plan.spec, plan.settings), plan)
     settings = without_dropping(plan.settings)
     if plan.from_consumed and plan.unseeded is not None:
         return _prove_unseeded_hosts(dataset, plan, plan.unseeded)
@@ -137,23 +142,24 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     if plan.mode == "exactly-once":
         return _prove_once(order, plan)
     stop = plan.consumed + plan.remaining
-    codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
-    progress = Progress(None, "examples", plan.remaining, instead=phrase("prove fewer {epochs}"))
     if plan.mode == "exact" and order.has_long_runs:
+        progress = Progress(None, "examples", plan.remaining)
         left = progress.over(order.visits(plan.consumed, stop), _num_in_runs)
-        moved = num_differing_in_runs(left, _visits_in_order(order, plan))
-    else:
-        expected = progress.over(order.chunks(plan.consumed, stop), len)
-        moved = num_differing(expected, codes_read(order, plan))
-    if plan.mode == "exact-order" and plan.remaining and not moved:
-        moved = num_differing(_inputs_left(order, plan), _inputs_read(order, plan))
-    lost = repeated = 0
-    if moved:
-        counts = Counts(order.codes)
-        counts.add(order.chunks(plan.consumed, stop))
-        counts.remove(codes_read(order, plan))
-        lost, repeated = counts.left(), counts.excess()
-    return Proof(compared=plan.remaining, lost=lost, repeated=repeated, moved=moved, exact=True)
+        if not num_differing_in_runs(left, _visits_in_order(order, plan)):
+            return Proof(compared=plan.remaining, lost=0, repeated=0, moved=0, exact=True)
+    codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
+    proof = _in_same_order(
+        order,
+        lambda: _looked_over(order, plan.consumed, stop),
+        lambda: codes_read(order, plan),
+        plan.remaining,
+    )
+    if plan.mode == "exact-order" and plan.remaining and not proof.moved:
+        fed = _in_same_order(
+            order, lambda: _inputs_left(order, plan), lambda: _inputs_read(order, plan), 0
+        )
+        return replace(proof, moved=fed.moved)
+    return proof
 
 
 def _prove_staged(dataset: Dataset, plan: ResumePlan) -> Proof:
@@ -172,16 +178,87 @@ def _prove_staged(dataset: Dataset, plan: ResumePlan) -> Proof:
             return _cut(_in_order(again, plan), plan.remaining)
         return again.chunks(start, stop)
 
-    progress = Progress(None, "examples", stop)
-    expected = _behind(progress.over(whole.chunks(0, stop), len), start)
-    moved = num_differing(expected, rest())
+    return _in_same_order(whole, lambda: _behind(_looked_over(whole, 0, stop), start), rest, count)
+
+
+def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
+    """Make the calls of a plan in a loader that begins anew, and compare what comes to the end.
+
+    What it lists of the epoch is compared with that as well.
+    """
+    order, count = order_of(resolved, plan.settings).order, plan.remaining_total
+    stop = plan.consumed + count
+    found = [
+        _in_same_order(
+            order,
+            lambda: _looked_over(order, plan.consumed, stop),
+            lambda: _as_called(resolved, plan),
+            count,
+        )
+    ]
+    if plan.lists_rest:
+        listed = _in_same_order(
+            order,
+            lambda: _of_epoch(order, plan.consumed, plan.epoch),
+            lambda: _listed(order, plan.instructions),
+            plan.remaining,
+        )
+        found.append(replace(listed, compared=count))
+    return max(found, key=lambda proof: (proof.lost + proof.repeated, proof.moved))
+
+
+def _as_called(resolved: Resolved, plan: ResumePlan) -> Iterator[Int64s]:
+    """Yield what a loader hands out behind the calls of a plan: which epoch, and what to skip."""
+    told = Counter[str]()
+    for call in plan.after_read:
+        told.update(call.arguments if isinstance(call, LoaderCall) else {})
+    first, batches, start = told["epoch"] + told["count"], told["batches"], told["examples"]
+    order = order_of(resolved, replace(plan.settings, pass_index=first)).order
+    if batches:
+        at_end = batches == order.num_steps
+        start += order.num_examples if at_end else order.positions_in_step(batches).start
+    yield from order.chunks(start, min(start + plan.remaining_total, order.num_examples))
+
+
+def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
+    """Yield the codes of an epoch from a position on, whatever comes between them."""
+    for begin in range(start, order.num_examples, _PIECE):
+        positions = np.arange(begin, min(begin + _PIECE, order.num_examples))
+        yield order.codes_at(positions[order.epoch_of(positions) == epoch])
+
+
+def _listed(order: Order, reads: Reads) -> Iterator[Int64s]:
+    """Yield the codes that file instructions read one after the other."""
+    reading = EpochReading(
+        interleave=Interleave(reads.take, cycle_length=1, block_length=1),
+        row_codes=order.codes.first_codes(reads),
+        stride=1,
+        phase=0,
+    )
+    yield from _chunks(reading, reading.num_examples)
+
+
+def _looked_over(order: Order, start: int, stop: int) -> Iterator[Int64s]:
+    """Yield the codes at [start, stop), and report how far that is."""
+    progress = Progress(None, "examples", stop - start, instead=phrase("prove fewer {epochs}"))
+    return progress.over(order.chunks(start, stop), len)
+
+
+def _in_same_order(
+    order: Order,
+    expected: Callable[[], Iterable[Int64s]],
+    read: Callable[[], Iterable[Int64s]],
+    compared: int,
+) -> Proof:
+    """Compare streams position by position; where any differ, each example is counted as well."""
+    moved = num_differing(expected(), read())
     lost = repeated = 0
     if moved:
-        counts = Counts(whole.codes)
-        counts.add(_behind(whole.chunks(0, stop), start))
-        counts.remove(rest())
+        counts = Counts(order.codes)
+        counts.add(expected())
+        counts.remove(read())
         lost, repeated = counts.left(), counts.excess()
-    return Proof(compared=count, lost=lost, repeated=repeated, moved=moved, exact=True)
+    return Proof(compared=compared, lost=lost, repeated=repeated, moved=moved, exact=True)
 
 
 def _behind(chunks: Iterable[Int64s], start: int) -> Iterator[Int64s]:

@@ -15,13 +15,97 @@ from shardctl.core.order.epoch_reading import (
     Reading,
     repetitions_listed,
 )
+from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ReaderState, ShuffleState
 from shardctl.core.resume.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
+from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder, order_of
+
+
+def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) -> int:
+    """Return how many examples of the whole order are consumed, given as such or in batches.
+
+    Raises:
+        UsageError: both or neither, no batches to count, past the end.
+    """
+    total = order.num_examples
+    if (consumed is None) == (steps is None):
+        raise UsageError(
+            phrase("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
+        )
+    if consumed is not None:
+        if not 0 <= consumed <= total:
+            raise UsageError(
+                phrase(
+                    "{consumed!}: the order has {} examples{}",
+                    total,
+                    _as_a_pass(order, consumed, total, "consumed"),
+                    consumed=consumed,
+                )
+            )
+        return consumed
+    if not order.has_steps:
+        raise UsageError(phrase("{steps} needs {batch=N}: a step is a batch"))
+    steps, num_steps, batch = steps or 0, order.num_steps or 0, order.settings.batch
+    if not 0 <= steps <= num_steps:
+        raise UsageError(
+            phrase(
+                "{steps!}: the order has {} batches{}{}",
+                num_steps,
+                "" if batch is None else f" of {batch}",
+                _as_a_pass(order, steps, num_steps, "steps"),
+                steps=steps,
+            )
+        )
+    return total if steps == num_steps else order.positions_in_step(steps).start
+
+
+def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
+    """Return how a count over several passes is to be given, "" where there is no such way."""
+    settings = order.settings
+    if count < 0 or not total or settings.repeat_files:
+        return ""
+    if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
+        return ""
+    if settings.epochs > 1:
+        return phrase(
+            " in the {epochs=} that are stated; a longer job has more", epochs=settings.epochs
+        )
+    passes, rest = divmod(count, total)
+    return phrase(
+        "; counted over several passes of the dataset it is {pass_index=} {}",
+        Argument(name, rest),
+        pass_index=settings.pass_index + passes,
+    )
+
+
+def within_a_batch(order: Order, consumed: int) -> tuple[str, ...]:
+    """Return what becomes of batches where a pipeline stopped within one, as warnings."""
+    if not order.has_steps or consumed == order.num_examples:
+        return ()
+    within = int(order.steps_of([consumed])[1][0])
+    if not within:
+        return ()
+    said = f"{consumed} examples end {within} into a batch"
+    if order.continued_by == "loader":
+        return (
+            f"{said}: the first batch that follows holds what is left of it, the others are those "
+            "of the uninterrupted loader",
+        )
+    return (
+        f"{said} of {order.settings.batch}: the batches that follow begin in other places than "
+        "those of the uninterrupted pipeline",
+    )
+
+
+def epoch_at(order: Order, consumed: int) -> int:
+    """Return the epoch in which an order goes on, at its end the last one."""
+    last = order.num_examples - 1
+    return int(order.epoch_of([min(consumed, last)])[0]) if last >= 0 else 0
 
 
 @dataclass(frozen=True, kw_only=True)

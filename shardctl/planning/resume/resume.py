@@ -13,9 +13,8 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.order.epoch_reading import Reading
-from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
@@ -34,9 +33,7 @@ from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
     as_settings,
-    refuse_loader,
 )
-from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -44,6 +41,7 @@ from shardctl.planning.order import PlannedOrder, resolved_spec
 from shardctl.planning.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     WithoutSeed,
+    consumed_examples,
     inputs_read,
     order_to_resume,
     pending_inputs,
@@ -52,8 +50,10 @@ from shardctl.planning.resume.rest_of_epoch import (
     rest_after,
     resume_point,
     shuffle_state,
+    within_a_batch,
     without_seed,
 )
+from shardctl.planning.resume.resume_loader import resume_loader_order
 from shardctl.planning.resume.staged import plan_staged, resume_staged
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
@@ -75,7 +75,7 @@ def resume(
     Args:
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
-        settings: those of the pipeline that stopped.
+        settings: those of the pipeline that stopped, of TFDS's reader or another loader.
         consumed: how many examples it had handed out, counted over all epochs.
         steps: how many batches, in place of `consumed`.
         mode: with a shuffle buffer: "exactly-once" (what is left, in another order),
@@ -87,7 +87,8 @@ def resume(
         A ResumePlan, whose `file_instructions` are read by a new interleave: the open files from
         where they are, in turn, then the others. `unseeded` says what is lost and repeated
         without a seed. Stages that file instructions cannot continue are continued by
-        shardctl.tfds, as `continued_by` says.
+        shardctl.tfds, another loader by its library, as `continued_by` says: `after_read` are the
+        calls that lead to what is left.
 
     Raises:
         DatasetError: files that `as_dataset` does not read.
@@ -101,6 +102,10 @@ def resume(
     >>> plan = shardctl.resume("imagenet2012", "train", settings, steps=1234)
     >>> plan.mode, plan.consumed, plan.remaining, plan.file_instructions[0].skip
     ('exact', 315904, 965263, 976)
+    >>> settings = {"loader": "torch", "shuffle_seed": 5, "host": "0/2", "batch": 100, "pass": 3}
+    >>> plan = shardctl.resume_loader("mnist", "train", settings, steps=40)  # its older name
+    >>> plan.consumed, plan.remaining, [str(call) for call in plan.after_read]
+    (4000, 26000, ['set_epoch(epoch=3)', 'skip(batches=40)'])
     """
     if mode not in get_args(BufferMode):
         raise UsageError(
@@ -110,16 +115,18 @@ def resume(
                 mode=mode,
             )
         )
-    dataset, settings = as_dataset(dataset), as_settings(settings)
-    refuse_loader(settings, "a plan of file instructions", "shardctl.resume_loader goes on with it")
-    dataset, spec, settings = without_stages(dataset, spec, settings)
-    refuse_unreadable(dataset)
+    dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
+    if settings.reader.on_tf_data:
+        refuse_unreadable(dataset)
     if settings.stages is not None:
-        return resume_staged(
-            plan_staged(dataset, spec, settings, mode, risk), consumed=consumed, steps=steps
-        )
-    planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
+        planned = plan_staged(dataset, spec, settings, mode, risk)
+    else:
+        planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
+
+
+resume_loader = resume  # what another loader than TFDS's was resumed with
+LoaderPlan = ResumePlan
 
 
 def resume_order(
@@ -134,6 +141,11 @@ def resume_order(
 
     In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
     """
+    by_what = planned.order.continued_by
+    if by_what == "loader":
+        return resume_loader_order(planned, consumed=consumed, steps=steps)
+    if by_what == "shardctl.tfds":
+        return resume_staged(planned, consumed=consumed, steps=steps)
     order = planned.of_reader
     dataset, settings = order.dataset, order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
@@ -185,7 +197,7 @@ def resume_order(
         ),
         warnings=(
             *planned.warnings,
-            *_within_a_batch(order, consumed),
+            *within_a_batch(order, consumed),
             *_of_endless(settings, plan_mode, point.remaining),
         ),
         assumptions=order.assumptions,
@@ -236,69 +248,8 @@ def _resumed_without_seed(
         further_epochs=tuple(replace(epoch, buffer_seeds=None) for epoch in further),
         num_further_epochs=follow,
         after_read=calls_after_read(settings, mode, point.epoch, take=point.remaining),
-        warnings=(*planned.warnings, *_within_a_batch(order, consumed)),
+        warnings=(*planned.warnings, *within_a_batch(order, consumed)),
         assumptions=order.assumptions,
-    )
-
-
-def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) -> int:
-    """Return how many examples of the whole order are consumed, given as such or in batches.
-
-    Batches run on from one epoch into the next (`ds.repeat` comes before `ds.batch`); the last of
-    the order holds what is left, or is dropped.
-
-    Raises:
-        UsageError: both or neither, a batch size missing, past the end.
-    """
-    total, batch = order.num_examples, order.settings.batch
-    if (consumed is None) == (steps is None):
-        raise UsageError(
-            phrase("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-        )
-    if consumed is not None:
-        if not 0 <= consumed <= total:
-            raise UsageError(
-                phrase(
-                    "{consumed!}: the order has {} examples{}",
-                    total,
-                    _as_a_pass(order, consumed, total, "consumed"),
-                    consumed=consumed,
-                )
-            )
-        return consumed
-    if batch is None:
-        raise UsageError(phrase("{steps} needs {batch=N}: a step is a batch"))
-    num_steps = -(-total // batch)
-    steps = steps or 0
-    if not 0 <= steps <= num_steps:
-        raise UsageError(
-            phrase(
-                "{steps!}: the order has {} batches of {}{}",
-                num_steps,
-                batch,
-                _as_a_pass(order, steps, num_steps, "steps"),
-                steps=steps,
-            )
-        )
-    return min(steps * batch, total)
-
-
-def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
-    """Return how a count over several passes is to be given, "" where there is no such way."""
-    if count < 0 or not total or order.settings.repeat_files:
-        return ""
-    if not SETTING_BY_FIELD["pass_index"].is_read_by(order.settings.loader):
-        return ""
-    if order.settings.epochs > 1:
-        return phrase(
-            " in the {epochs=} that are stated; a longer job has more", epochs=order.settings.epochs
-        )
-    passes, rest = divmod(count, total)
-    pass_index = order.settings.pass_index + passes
-    return phrase(
-        "; counted over several passes of the dataset it is {pass_index=} {}",
-        Argument(name, rest),
-        pass_index=pass_index,
     )
 
 
@@ -359,13 +310,3 @@ def calls_after_read(
     if settings.batch is not None:
         calls.append(BatchCall(batch_size=settings.batch, drop_remainder=settings.drop_remainder))
     return tuple(calls)
-
-
-def _within_a_batch(order: ReaderOrder, consumed: int) -> tuple[str, ...]:
-    batch = order.settings.batch
-    if batch is None or consumed == order.num_examples or not consumed % batch:
-        return ()
-    return (
-        f"{consumed} examples end {consumed % batch} into a batch of {batch}: the batches that "
-        "follow begin in other places than those of the uninterrupted pipeline",
-    )

@@ -11,13 +11,11 @@ from shardctl.core.text import printable
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.arrow_library import pyarrow_module
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.readers.records.ranges.window import Window
+from shardctl.readers.records.ranges.window import RangeFile, Window
 
 _MAGIC = b"ARROW1"
-_TAIL = 1 << 16  # bytes in which most footers are
+_BEHIND_MAGIC = 8  # where the stream in a file begins
 _MOST_METADATA = 1 << 28
-_ALIGNMENT = 8
-_LESS_THAN_A_BATCH = 64  # bytes: padding, and the mark that ends the stream before the footer
 
 
 class Arrow:
@@ -39,9 +37,9 @@ class Arrow:
         has_footer = window.at(0, len(_MAGIC)) == _MAGIC
         try:
             if has_footer:
-                num_rows, num_read = _rows_of_file(source, told)
+                num_rows, num_read = _rows_of_file(window, source, told)
             else:
-                num_rows, num_read = _rows_of_stream(window, source.num_bytes), 0
+                num_rows, num_read = _rows_of_stream(window, source.num_bytes)[0], 0
         except _DamagedError as error:
             num_rows, num_read, damage = error.num_rows, 0, error.damage
             found = FileContents(num_records=num_rows, damage=damage)
@@ -76,9 +74,10 @@ class _DamagedError(Exception):
         self.damage = Damage(kind=kind, text=said, record=num_rows, byte=byte)
 
 
-def _rows_of_stream(window: Window, end: int) -> int:
-    position = num_rows = 0
-    is_first = True
+def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, int]:
+    """Return the rows and the batches of the stream that begins at a place of a file."""
+    num_rows = num_batches = 0
+    is_in_file, is_first = position > 0, True
     while True:
         prefix = window.at(position, 8)
         if not prefix:
@@ -91,8 +90,10 @@ def _rows_of_stream(window: Window, end: int) -> int:
         length = int.from_bytes(prefix[begins : begins + 4], "little", signed=True)
         begins += 4
         if length == 0 and not is_first:
-            _check_behind(window, position + begins, num_rows)
-            return num_rows
+            if not is_in_file and window.at(position + begins, 1):  # which no reader sees
+                text = "data follows the end of the stream"
+                raise _DamagedError(num_rows, "broken", position + begins, text)
+            return num_rows, num_batches
         text = f"metadata of {length} bytes, and {end - position - begins} are left"
         if is_first and (not begins or not 0 < length <= _MOST_METADATA):
             raise _DamagedError(None, "broken", 0, "no Arrow stream")
@@ -108,6 +109,7 @@ def _rows_of_stream(window: Window, end: int) -> int:
             text = f"{left} of the {message.num_bytes} bytes of a batch are left"
             raise _DamagedError(num_rows, "cut", position, text)
         num_rows += message.num_rows
+        num_batches += message.kind == "rows"
         position, is_first = following, False
 
 
@@ -122,67 +124,29 @@ def _message(metadata: bytes, num_rows: int, position: int, *, is_first: bool) -
     return message
 
 
-def _check_behind(window: Window, end: int, num_rows: int) -> None:
-    """Refuse what follows the end of a stream, which no reader sees."""
-    if window.at(end, 1):
-        raise _DamagedError(num_rows, "broken", end, "data follows the end of the stream")
+def _rows_of_file(window: Window, source: ByteSource, told: Told) -> tuple[int, int]:
+    """Return the rows of the stream in a file, and how many bytes of its footer were read.
 
-
-def _rows_of_file(source: ByteSource, told: Told) -> tuple[int, int]:
-    """Return the rows by the batches that the footer names, and how many bytes were read for it."""
+    Raises:
+        MissingDependencyError: pyarrow is not installed, which reads the footer.
+    """
+    pa = pyarrow_module("pyarrow", "reading arrow files")
     end = source.num_bytes
-    tail = source.read(max(0, end - _TAIL), end)
-    if len(tail) < len(_MAGIC) + 4 or not tail.endswith(_MAGIC):
+    file = RangeFile(source, told)
+    file.seek(max(0, end - len(_MAGIC)))
+    if file.read() != _MAGIC:
         raise _DamagedError(None, "cut", end, "the file does not end as Arrow files do")
-    length = int.from_bytes(tail[-10:-6], "little", signed=True)
-    begin = end - 10 - length
-    if length <= 0 or begin < _ALIGNMENT:
-        raise _DamagedError(None, "broken", end - 10, f"a footer of {length} bytes")
-    if length + 10 > len(tail):
-        tail = source.read(begin, end)
+    num_rows, num_batches = _rows_of_stream(window, end, _BEHIND_MAGIC)
+    file.seek(0)
     try:
-        dictionaries, batches = read_footer(tail[-10 - length : -10])
-    except ValueError as error:
-        raise _DamagedError(None, "broken", begin, f"no footer: {error}") from error
-    found = 0
-    for block in (*dictionaries, *batches):
-        if (
-            block.metadata_bytes < 8
-            or block.num_bytes < 0
-            or not (_ALIGNMENT <= block.offset <= begin - block.metadata_bytes - block.num_bytes)
-        ):
-            raise _DamagedError(None, "broken", begin, "its footer names a place outside the file")
-    _check_between([*dictionaries, *batches], begin)
-    ranges = [(block.offset, block.offset + block.metadata_bytes) for block in batches]
-    heads = source.read_many(ranges)
-    num_rows = 0
-    for block, head in zip(batches, heads, strict=True):
-        num_rows += _rows_of_block(block, head, num_rows)
-        found += len(head)
-    told(found + len(tail))
-    return num_rows, found + len(tail)
-
-
-def _check_between(blocks: list[Block], begin: int) -> None:
-    """Refuse a footer that leaves out what could be a batch, of those one behind the other."""
-    blocks = sorted(blocks, key=lambda block: block.offset)
-    starts = [*(block.offset for block in blocks[1:]), begin]
-    for block, following in zip(blocks, starts, strict=False):
-        end = block.offset + block.metadata_bytes + block.num_bytes
-        if not 0 <= following - end <= _LESS_THAN_A_BATCH:
-            text = f"its footer does not say what is between byte {end} and byte {following}"
-            raise _DamagedError(None, "broken", begin, text)
-
-
-def _rows_of_block(block: Block, head: bytes, num_rows: int) -> int:
-    begins = 8 if head.startswith(CONTINUATION) else 4
-    try:
-        message = read_message(head[begins:])
-        if message.kind != "rows" or message.num_bytes != block.num_bytes:
-            raise ValueError("the footer and the batch do not say the same")
-    except ValueError as error:
-        raise _DamagedError(num_rows, "header", block.offset, str(error)) from error
-    return message.num_rows
+        named = pa.ipc.open_file(file).num_record_batches
+    except (pa.ArrowException, OSError, ValueError) as error:
+        said = refused(error).text
+        raise _DamagedError(None, "broken", end, f"no footer: {said}") from error
+    if named != num_batches:
+        text = f"its footer names {named} batches, and {num_batches} are there"
+        raise _DamagedError(None, "broken", end, text)
+    return num_rows, file.num_bytes_read
 
 
 def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> FileContents:
@@ -230,15 +194,6 @@ class Message:
     num_bytes: int
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Block:
-    """Where a message of a file is: its metadata, prefix and padding included, then its body."""
-
-    offset: int
-    metadata_bytes: int
-    num_bytes: int
-
-
 def read_message(metadata: bytes) -> Message:
     """Return what the metadata of a message says.
 
@@ -265,17 +220,6 @@ def _num_rows(batch: _Table, num_bytes: int) -> int:
     if first not in (None, num_rows):
         raise ValueError(f"a batch of {num_rows} rows, of which a column has {first}")
     return num_rows
-
-
-def read_footer(footer: bytes) -> tuple[list[Block], list[Block]]:
-    """Return where the dictionaries and the rows of a file are.
-
-    Raises:
-        ValueError: it is no footer.
-    """
-    table = _root(footer)
-    table.table(1)  # the schema, without which nothing can be read
-    return table.blocks(2), table.blocks(3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,18 +269,6 @@ class _Table:
         return (
             None if place is None or not self._unpack("I", place) else self._unpack("q", place + 4)
         )
-
-    def blocks(self, number: int) -> list[Block]:
-        """Return a list of the struct Block: int64 offset, int32 and padding, int64."""
-        place = self._behind(number)
-        if place is None:
-            return []
-        length = self._unpack("I", place)
-        begin, stop = place + 4, place + 4 + 24 * length
-        if stop > len(self.data):
-            raise ValueError("a place behind the metadata")
-        found = struct.iter_unpack("<qi4xq", self.data[begin:stop])
-        return [Block(offset=at, metadata_bytes=head, num_bytes=body) for at, head, body in found]
 
 
 def _root(data: bytes) -> _Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 import struct
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.errors import MissingDependencyError
@@ -23,6 +23,7 @@ _AHEAD = 1 << 16  # bytes in which the header of most shards is
 _PIECE = 1 << 14  # offsets that are checked at a time
 _HEAD_BYTES = 1 << 12  # what `is_of` is given, of a file that is not shorter
 _MOST_COLUMNS = 1 << 24  # bytes of JSON; it names the columns
+_FRAME_HEADER = 18  # bytes at most, RFC 8878, 3.1.1.1
 _COLUMNS = b'{"column_encodings": '
 
 
@@ -38,8 +39,8 @@ class MDS:
         """Return how many samples a shard holds, see `RecordFormat.count`.
 
         MDS has no checksums of its own: with `checksums` all offsets are followed, and a compressed
-        shard is unpacked to its end. Without, a remote shard of zstd that is cut off behind its
-        header shows only in its size, which index.json has. Hashes that this may hold are compared
+        shard is unpacked to its end. Without, a shard of zstd that is cut off behind its header
+        shows only in its size, which index.json has. Hashes that this may hold are compared
         where it is read, see `sidecars`.
         """
         window = Window(source, told, ahead=_AHEAD)
@@ -170,66 +171,11 @@ def _unpacked_bytes(source: ByteSource, packing: str) -> int | None:
         return int.from_bytes(source.read(max(0, source.num_bytes - 4), source.num_bytes), "little")
     if packing != "zstd":
         return None
-    frame = read_frame(Window(source), walk=source.local_path is not None)
-    if frame.end is not None and frame.end != source.num_bytes:
-        said = f"its frame ends at byte {frame.end} of {source.num_bytes}"
-        raise PackedError("cut" if frame.end > source.num_bytes else "broken", f"zstd: {said}")
-    return frame.num_bytes
+    import zstandard
 
-
-# How long a frame of Zstandard is, packed and unpacked, without unpacking it.
-#
-# Source: RFC 8878, 3.1.1.
-
-_MAGIC_BYTES = 4
-_DICTIONARY_BYTES = (0, 1, 2, 4)
-_SIZE_BYTES = (0, 2, 4, 8)
-_CHECKSUM_BYTES = 4
-_RUN, _RESERVED = 1, 3  # types of blocks
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Frame:
-    """A frame: what it becomes, and where it ends, both None where that is not known."""
-
-    num_bytes: int | None
-    end: int | None
-
-
-def read_frame(data: Bytes, *, walk: bool) -> Frame:
-    """Return what the header of the first frame says, and with `walk` where its blocks end.
-
-    The end lies behind that of a file which is cut off.
-
-    Raises:
-        PackedError: a block of a kind that nobody knows, or the file ends in a header.
-    """
-    descriptor = _number(data, _MAGIC_BYTES, 1)
-    is_single = descriptor >> 5 & 1
-    position = _MAGIC_BYTES + 1 + (not is_single) + _DICTIONARY_BYTES[descriptor & 3]
-    size_bytes = _SIZE_BYTES[descriptor >> 6] or is_single
-    num_bytes = None
-    if size_bytes:
-        num_bytes = _number(data, position, size_bytes) + (256 if size_bytes == 2 else 0)
-    end = _end(data, position + size_bytes) if walk else None
-    if end is not None and descriptor >> 2 & 1:
-        end += _CHECKSUM_BYTES
-    return Frame(num_bytes=num_bytes, end=end)
-
-
-def _end(data: Bytes, position: int) -> int:
-    while True:
-        header = _number(data, position, 3)
-        kind, size = header >> 1 & 3, header >> 3
-        if kind == _RESERVED:
-            raise PackedError("broken", f"zstd: no block at byte {position}")
-        position += 3 + (1 if kind == _RUN else size)
-        if header & 1:
-            return position
-
-
-def _number(data: Bytes, position: int, size: int) -> int:
-    found = data.at(position, size)
-    if len(found) < size:
-        raise PackedError("cut", f"zstd: the file is cut off in a header at byte {position}")
-    return int.from_bytes(found, "little")
+    head = source.read(0, min(_FRAME_HEADER, source.num_bytes))
+    try:
+        num_bytes = zstandard.frame_content_size(head)
+    except zstandard.ZstdError as error:
+        raise PackedError("cut", f"zstd: {error}") from error
+    return num_bytes if num_bytes >= 0 else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import re
 import tarfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -133,22 +132,12 @@ def _read_through(source: ByteSource, told: Told) -> None:
         told(len(source.read(start, min(start + _PIECE, source.num_bytes))))
 
 
-# The members of a tar archive, by their headers alone.
-#
-# Ordinary headers are read here (POSIX.1-1988 ustar, and the older ones it extends); those of pax,
-# of GNU's long names and sparse files, numbers in base 256 and whatever else is odd are given to
-# `tarfile`, which WebDataset reads with: so what it makes of them is what counts.
+# The members of a tar archive, by their headers alone, as `tarfile` reads them: WebDataset reads
+# with it, so what it makes of them is what counts.
 
 BLOCK = tarfile.BLOCKSIZE
 _ZEROS = bytes(BLOCK)
 _MOST_HEADER = 1 << 26  # bytes of one extended header, which is held in memory
-
-# tarfile.py, SUPPORTED_TYPES: the data of any other kind are skipped, those of these are not there.
-_FILES = (0x30, 0x00)  # REGTYPE, AREGTYPE
-_WITHOUT_DATA = (0x31, 0x32, 0x35)  # LNKTYPE, SYMTYPE, DIRTYPE
-_ENDS = (0x00, 0x20)  # of a number
-_NUMBER = re.compile(rb" *[0-7]* *(?:\0.*)?", re.DOTALL)
-_MOST_KNOWN = 1 << 12
 
 # What `tarfile` raises of a header that it cannot follow.
 _REFUSED = (tarfile.TarError, ValueError, OverflowError, LookupError, RecursionError, TypeError)
@@ -176,28 +165,21 @@ class Archive:
     end: int = 0
 
     def __post_init__(self) -> None:
-        self._known: set[bytes] = set()
-        self._odd = _OddHeaders(self.data)
+        self._headers = _Headers(self.data)
 
     def members(self) -> Iterator[Member]:
         """Yield the regular files, up to the end of the archive or the first damage."""
-        position, at, odd = 0, self.data.at, self._odd
+        position = 0
         while True:
-            header = at(position, BLOCK)
+            header = self.data.at(position, BLOCK)
             if len(header) < BLOCK or header == _ZEROS:
                 self._end(position, header)
                 return
-            plain = None if odd.is_all else self._plain(header)
-            if plain is None:
-                try:
-                    member, following = odd.member(position)
-                except _REFUSED as error:
-                    self._refuse(position, error)
-                    return
-            else:
-                name, size, is_file = plain
-                member = Member(position, name, size) if is_file else None
-                following = position + BLOCK + (-(-size // BLOCK) * BLOCK if is_file else 0)
+            try:
+                member, following = self._headers.member(position, header)
+            except _REFUSED as error:
+                self._refuse(position, error)
+                return
             if not self.data.is_within(following):
                 self.is_last_cut = member is not None
                 if member is not None:
@@ -207,44 +189,6 @@ class Archive:
             if member is not None:
                 yield member
             position = following
-
-    def _plain(self, header: bytes) -> tuple[str, int, bool] | None:
-        """Return the name, the size, and whether it is a file; None of an odd header."""
-        kind = header[156]
-        is_file = kind in _FILES
-        if not is_file and kind not in _WITHOUT_DATA:
-            return None
-        if header[135] not in _ENDS or header[154]:
-            return None
-        try:  # a NUL or a letter inside makes it odd
-            size, stated = int(header[124:135], 8), int(header[148:154], 8)
-        except ValueError:
-            return None
-        # The low half of Adler-32 is one more than the sum of the bytes; eight of the sum are
-        # spaces in the place of the checksum itself.
-        total = (zlib.adler32(header[156:], zlib.adler32(header[:148])) & 0xFFFF) + 255
-        if size < 0 or total != stated or not self._are_numbers(header):
-            return None
-        name = header[:100].partition(b"\0")[0]
-        if kind == 0 and name.endswith(b"/"):
-            is_file = False  # a folder, as archives of the seventh edition of Unix have it
-        if header[345]:
-            name = header[345:500].partition(b"\0")[0] + b"/" + name
-        return name.decode("utf-8", "surrogateescape"), size, is_file
-
-    def _are_numbers(self, header: bytes) -> bool:
-        """Return whether mode, owners, time and device are such as `tarfile` takes them."""
-        known = self._known
-        if header[100:124] in known and header[136:148] in known and header[329:345] in known:
-            return True
-        for fields in (header[100:124], header[136:148], header[329:345]):
-            size = 12 if len(fields) == 12 else 8
-            numbers = (fields[start : start + size] for start in range(0, len(fields), size))
-            if not all(_NUMBER.fullmatch(number) for number in numbers):
-                return False
-            if len(known) < _MOST_KNOWN:
-                known.add(fields)
-        return True
 
     def _end(self, position: int, header: bytes) -> None:
         """Look at what is there instead of a header: one of zeros ends an archive."""
@@ -264,7 +208,7 @@ class Archive:
 
     def _refuse(self, position: int, error: Exception) -> None:
         said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
-        if self._odd.is_cut:
+        if self._headers.is_cut:
             self._damage("cut", position, "its headers are cut off")
         elif not position:
             text = f"no tar archive, or its first header is damaged: {said}"
@@ -280,11 +224,8 @@ class Archive:
         self.damage = Damage(kind=kind, text=f"at byte {position}: {text}", byte=position)
 
 
-class _OddHeaders:
-    """Headers that `tarfile` reads, one member at a time, wherever the walk has come to.
-
-    is_all: whether all further headers are odd, since a global one changes their fields.
-    """
+class _Headers:
+    """Headers that `tarfile` reads, one member at a time, wherever the walk has come to."""
 
     @property
     def is_cut(self) -> bool:
@@ -292,22 +233,19 @@ class _OddHeaders:
         return self._file.is_short
 
     def __init__(self, data: Bytes) -> None:
-        self.is_all = False
         self._file = _Forwards(data)
-        self._tar: tarfile.TarFile | None = None
+        self._tar = tarfile.TarFile(
+            fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
+        )
 
-    def member(self, position: int) -> tuple[Member | None, int]:
-        """Return the member whose first header is at a place, and where the next one may begin.
+    def member(self, position: int, header: bytes) -> tuple[Member | None, int]:
+        """Return the member whose first block is at a place, and where the next one may begin.
 
         Raises:
             One of _REFUSED: `tarfile` does not follow it.
         """
-        if self._tar is None:
-            self._tar = tarfile.TarFile(
-                fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
-            )
         tar = self._tar
-        self._file.position = position
+        self._file.position, self._file.header = position, header
         tar.fileobj = self._file
         info = tarfile.TarInfo.fromtarfile(tar)
         following = tar.offset
@@ -316,7 +254,6 @@ class _OddHeaders:
         if any(key == "size" or key.startswith("GNU.sparse.") for key in tar.pax_headers):
             # tarfile goes by the headers of the members, and reads their data by this.
             raise tarfile.HeaderError("a global header gives all files one size")
-        self.is_all = not tar.pax_headers.keys() <= {"comment"}
         member = Member(position, info.name, info.size) if info.isreg() else None
         return member, following
 
@@ -326,7 +263,7 @@ class _Forwards(io.RawIOBase):
 
     def __init__(self, data: Bytes) -> None:
         super().__init__()
-        self.position = 0
+        self.position, self.header = 0, b""
         self.is_short = False
         self._data = data
 
@@ -338,7 +275,7 @@ class _Forwards(io.RawIOBase):
         """
         if not 0 <= size <= _MOST_HEADER:
             raise tarfile.HeaderError(f"a header of {size} bytes")
-        found = self._data.at(self.position, size)
+        found, self.header = self.header or self._data.at(self.position, size), b""
         self.is_short = len(found) < size
         self.position += len(found)
         return found

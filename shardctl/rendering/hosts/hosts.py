@@ -80,7 +80,7 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         ("bytes/host", lambda s: _byte_extremes(s.num_bytes)),
         ("files/host", lambda s: extremes(s.num_files)),
     ]
-    if plan.settings.batch is not None:
+    if any(strategy.num_batches is not None for strategy in comparison.strategies):
         rows.append(("batches/host", lambda s: extremes(s.num_batches)))
     rows += [
         ("times read", lambda s: number(s.read_amplification, 3)),
@@ -90,7 +90,7 @@ def _measures(comparison: Comparison, plan: HostsPlan) -> Iterator[Sequence[str]
         ("most examples", lambda s: _straggler(s.num_examples)),
         ("most bytes", lambda s: _straggler(s.num_bytes)),
     ]
-    if plan.settings.loader == "tfds" and plan.settings.shuffles_files:
+    if plan.settings.reader.has_blocks and plan.settings.shuffles_files:
         rows.append(("same shuffle", lambda s: _yes_or_no(s.same_permutation)))
     for name, measure in rows:
         yield (name, *map(measure, comparison.strategies))
@@ -192,7 +192,7 @@ def hosts_document(plan: HostsPlan) -> Document:
 
 def _of_loader(plan: HostsPlan, comparison: Comparison) -> Document:
     """Return what there is to say of another loader than TFDS's."""
-    if plan.settings.loader == "tfds":
+    if not plan.settings.loader_version:
         return {}
     return {
         "loader": plan.settings.loader,

@@ -33,7 +33,8 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a line for each number of hosts."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
-    yield from (_of_modes if plan.settings.loader == "tfds" else _of_loader)(plan, screen)
+    own_way = not plan.settings.reader.shares_in_modes
+    yield from (_of_loader if own_way else _of_modes)(plan, screen)
     if screen.pictures:
         from shardctl.rendering.hosts.loads import sweep_bars
 
@@ -45,7 +46,7 @@ def _of_modes(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     headings = ["hosts", "serves best"]
     headings += [heading for mode in HOST_MODES.values() for heading in _figures(mode)]
     columns = [Column(heading=heading) for heading in headings]
-    with_batches = plan.settings.batch is not None
+    with_batches = plan.comparisons[0].strategies[0].num_batches is not None
     if with_batches:
         columns.append(Column(heading="batches"))
     rows = []

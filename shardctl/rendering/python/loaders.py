@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from shardctl.core.loaders.library import library_of
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.planning.resume.resume_loader import LoaderPlan
+from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.errors import UsageError
+from shardctl.planning.resume.resume_loader import rest_of_plan
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python.source import comment, module, order_comment
 
@@ -19,8 +21,18 @@ def loader_python(simulation: Simulation) -> Iterator[str]:
     yield from module(order_comment(simulation.spec, order), *code)
 
 
-def resume_python(plan: LoaderPlan) -> Iterator[str]:
-    """Yield code that reads what is left of all epochs."""
+def resume_python(found: ResumePlan) -> Iterator[str]:
+    """Yield code that reads what is left of all epochs.
+
+    Raises:
+        UsageError: a plan from a log, which is of no order.
+    """
+    if found.from_seen:
+        raise UsageError(
+            "code that reads what a log left over is not written for other loaders than TFDS's; "
+            "--format json lists the examples, by their files"
+        )
+    plan = rest_of_plan(found)
     order = plan.order
     stopped = comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
     code = library_of(order.loader).code_of_rest(plan.spec, order, plan.stop)

@@ -28,7 +28,7 @@ from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.errors import UsageError
 from shardctl.planning.resume.proof import Proof
 from shardctl.planning.sources import reads_spec
-from shardctl.rendering.python import reader
+from shardctl.rendering.python import loaders, reader
 from shardctl.rendering.python.pipeline import batch, shuffle
 from shardctl.rendering.python.source import (
     call,
@@ -59,6 +59,9 @@ def resume_python(
         UsageError: more than code is to hold, of a plan that is in no file; a spec without
             examples.
     """
+    if plan.continued_by == "loader":
+        yield from loaders.resume_python(plan)
+        return
     dataset = plan.instructions.dataset
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
         raise UsageError(

@@ -59,6 +59,11 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
 def _why_not(plan: ResumePlan, framework: str) -> str | None:
     """Return why the position of one process does not go on from a plan, and what does."""
     settings = plan.settings
+    if plan.continued_by == "loader":
+        return (
+            f"it is a script of tf.data, and {settings.reader.title} reads here; --format python "
+            "goes on"
+        )
     if plan.from_seen:
         return "a log has no order in which a position is a place; leave --for out"
     if plan.hosts:

@@ -52,6 +52,8 @@ def plan_written(
     what = f"{counted(plan.num_instructions, 'file instruction')}, "
     if plan.continued_by == "shardctl.tfds":
         what = "the place in the stages, "
+    elif not plan.lists_rest:
+        what = "the calls that go on, "
     what += f"{counted(plan.remaining, 'example')} left" if plan.has_end else "no end"
     if plan.num_further_epochs:
         what += f" and {counted(plan.num_further_epochs, 'epoch')} after that"
@@ -65,7 +67,13 @@ def plan_written(
         # A proof of what a log left over needs the log.
         words += [] if plan.from_seen else ["--prove"]
         check = f"shardctl resume {shlex.join(words)}"
-        yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
+        if plan.continued_by == "loader":
+            code = ", and --format python writes the code that goes on" if plan.stop else ""
+            yield f"next: {check} checks it{code}"
+        else:
+            yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
+    elif form == "python" and plan.continued_by == "loader":
+        yield "next: paste it where the loader was made; it reads what is left"
     elif form == "python":
         yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
 

@@ -19,12 +19,9 @@ from shardctl.core.hosts.host import HostLike
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.order import plan_order
-from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.tfds.builder_layout import Builder, dataset_of
+from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.position.position import Position
-from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.resume import dataset_to_resume
@@ -70,45 +67,29 @@ def keras_epochs(
             epochs of `fit` count, settings for another host, or a global seed in force as for
             `resume`. One that is set after this call, for a model's weights, changes nothing.
     """
-    settings = ReadSettings() if settings is None else settings
-    refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
-    if settings.pass_index:
-        raise UsageError(
-            f"pass_index={settings.pass_index}: every epoch of fit is a pass, and initial_epoch "
-            "says with which to begin"
-        )
+    if settings is not None:
+        refuse_loader(settings, "keras_epochs", "fit takes a loader as it is")
+    position = Position(builder, spec, settings)
+    fit = FitEpochs(position, epochs, None)
     if not 0 <= initial_epoch <= epochs:
         raise UsageError(f"initial_epoch={initial_epoch}: fit has epochs 0 to {epochs}")
-    dataset = dataset_of(builder)
-    in_fit = replace(settings, loop="keras-fit")
-    order = plan_order(dataset, spec, replace(in_fit, pass_index=max(epochs - 1, 0))).order
-    if not order.has_steps:
-        raise UsageError(_NO_BATCHES)
-    num_steps = order.num_steps
-    if num_steps is None:
-        raise UsageError("stages that never end have no epochs of fit; end them with take(N)")
-    if not 0 <= steps <= num_steps or (steps and initial_epoch == epochs):
+    if not 0 <= steps <= fit.length or (steps and initial_epoch == epochs):
         raise UsageError(
-            f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {num_steps} steps"
+            f"steps={steps} of epoch {initial_epoch}: fit has {epochs} epochs of {fit.length} steps"
         )
-    if num_steps and steps == num_steps:  # the end of an epoch is the start of the next
+    if steps == fit.length:  # the end of an epoch is the start of the next
         initial_epoch, steps = initial_epoch + 1, 0
-
-    if settings.host is not None:
-        check_host(settings.host, host)
-    check_global_seed(settings, lambda: len(order.reads))
+    if position.settings.host is not None:
+        check_host(position.settings.host, host)
 
     def each() -> Iterator[tuple[int, Any]]:
         how = {"transform": transform, "decoders": decoders}
-        real = cache(partial(real_dataset, builder, spec, in_fit, **how))
+        real = cache(partial(real_dataset, builder, spec, position.settings, **how))
         for epoch in range(initial_epoch, epochs):
-            plan = plan_resume(
-                dataset,
-                spec,
-                replace(in_fit, pass_index=epoch),
-                steps=steps if epoch == initial_epoch else 0,
-                mode="exact-order",
-            )
+            fit.begin(epoch)
+            if epoch == initial_epoch:
+                position.advance(Elements(position.planned.order).num_examples_before(steps))
+            plan = position.plan()
             yield (
                 epoch,
                 dataset_to_resume(builder, plan, host, checks_seed=False, real=real, **how),

@@ -15,13 +15,14 @@ import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
@@ -180,7 +181,7 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
             be written.
     """
     names = sorted(os.listdir(made), key=lambda name: (name == last, name))
-    target: _Folder = _Remote(folder) if is_remote(folder) else _Local(folder)
+    target = _Folder(folder)
     contents = {name: (made / name).read_bytes() for name in names}
     there = {name: target.read(name) for name in names}
     changed = [name for name in names if there[name] != contents[name]]
@@ -206,50 +207,26 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
     return names
 
 
-class _Local:
-    """A folder of this machine, whose files are replaced whole."""
+class _Folder:
+    """A folder that epath reaches, as TFDS does; a file or object is there whole or not at all."""
 
     def __init__(self, folder: str) -> None:
         self._folder = folder
-
-    def read(self, name: str) -> bytes | None:
-        path = os.path.join(self._folder, name)
-        try:
-            return Path(path).read_bytes()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise UsageError(f"cannot write {quoted(path, 200)}: {error.strerror}") from None
-
-    def write(self, name: str, data: bytes) -> None:
-        with new_file(os.path.join(self._folder, name)) as file:
-            file.write(data)
-
-    def restore(self, name: str, data: bytes | None) -> None:
-        if data is None:
-            os.unlink(os.path.join(self._folder, name))
-        else:
-            self.write(name, data)
-
-
-class _Remote:
-    """A folder that epath reaches, as TFDS does; an object is there whole or not at all."""
-
-    def __init__(self, folder: str) -> None:
-        epath = tensorflow_datasets("core.utils.file_utils").epath
-        self._path = epath.Path(folder)
-        self._folder = folder
+        self._path: Any = Path(folder)
+        if is_remote(folder):
+            self._path = tensorflow_datasets("core.utils.file_utils").epath.Path(folder)
 
     @contextlib.contextmanager
     def _failing(self, name: str) -> Iterator[None]:
         try:
             yield
-        except FileNotFoundError:
+        except (FileNotFoundError, ShardctlError):
             raise
         except Exception as error:
-            lines = str(error).strip().splitlines()
+            lines = str(getattr(error, "strerror", None) or error).strip().splitlines()
             said = printable(lines[0] if lines else type(error).__name__, 200)
-            raise UsageError(f"cannot write {quoted(self._folder, 200)}/{name}: {said}") from error
+            path = quoted(f"{self._folder}/{name}", 200)
+            raise UsageError(f"cannot write {path}: {said}") from error
 
     def read(self, name: str) -> bytes | None:
         try:
@@ -261,13 +238,14 @@ class _Remote:
 
     def write(self, name: str, data: bytes) -> None:
         with self._failing(name):
-            (self._path / name).write_bytes(data)
+            if not isinstance(self._path, Path):
+                (self._path / name).write_bytes(data)
+                return
+            with new_file(str(self._path / name)) as file:
+                file.write(data)
 
     def restore(self, name: str, data: bytes | None) -> None:
         if data is None:
             (self._path / name).unlink()
         else:
             self.write(name, data)
-
-
-_Folder = _Local | _Remote

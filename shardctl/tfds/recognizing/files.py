@@ -9,7 +9,7 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.text import counted, quoted
+from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.stores.anywhere import is_file
@@ -165,11 +165,6 @@ def _common_folder(names: Sequence[str]) -> str:
     return str(folder)
 
 
-def is_plain(dataset: Dataset) -> bool:
-    """Return whether a dataset is record files without metadata."""
-    return dataset.origin == "record files"
-
-
 def _places(dataset: Dataset) -> Mapping[str, tuple[int, int]]:
     """Return split and shard of every file, by its path."""
     places = {}
@@ -230,10 +225,3 @@ def _spec(dataset: Dataset, ranges: Sequence[_Row]) -> str:
         stop = "" if piece.stop == split.num_examples else str(piece.stop)
         parts.append(f"{split.name}[{start}:{stop}]" if start or stop else split.name)
     return "+".join(parts)
-
-
-def said_of_files(pieces: Sequence[Piece]) -> str:
-    """Return a list of files in a few words."""
-    files = dict.fromkeys(piece.path for piece in pieces)
-    first = os.path.basename(next(iter(files), ""))
-    return first if len(files) == 1 else f"{counted(len(files), 'file')}, {first} ..."

@@ -306,14 +306,6 @@ def constant(node: Any) -> Any:
     return np.array(value, object) if kind == tf.string else np.asarray(value)
 
 
-def resource_name(node: Any) -> str | None:
-    """Return the name of a resource, as of the generator of a shuffle; None for another node."""
-    if node is None or node.op != "Const":
-        return None
-    handles = node.attr["value"].tensor.resource_handle_val
-    return str(handles[0].name) if handles else None
-
-
 def num_rows(node: Any) -> int | None:
     """Return the length of a constant along its first axis, without reading its values."""
     if node is None or node.op != "Const":

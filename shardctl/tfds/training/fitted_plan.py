@@ -12,7 +12,7 @@ from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
@@ -44,6 +44,11 @@ class FittedPlan:
             return self.reads.num_examples
         return self.plan.remaining
 
+    @property
+    def cuts_stream(self) -> bool:
+        """Whether the rest is a part of a stream of files that has no end of its own."""
+        return cuts_stream(self.plan)
+
     def order(self) -> ReaderOrder:
         """Return the order of which the further epochs are a part.
 
@@ -72,6 +77,11 @@ class FittedPlan:
         return resolved_spec(self.dataset, self.plan.spec)
 
 
+def cuts_stream(plan: ResumePlan) -> bool:
+    """Return whether what is left is cut from a stream of files that has no end of its own."""
+    return any(isinstance(call, TakeCall) for call in plan.after_read)
+
+
 def fitted(
     source: Any, plan: PlanOrPath, host: int | HostLike | None, *, allow_version: bool = False
 ) -> FittedPlan:
@@ -82,7 +92,7 @@ def fitted(
         UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
             for another host.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     dataset = dataset_for(plan, source)
     plan = applied(plan, dataset, allow_version=allow_version)
     reads, settings = reads_of_host(plan, host), plan.settings

@@ -14,7 +14,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, ShuffleState, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, ShuffleState, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -80,7 +80,7 @@ def resume(
     """
     return dataset_to_resume(
         builder,
-        as_plan(plan),
+        plan_of_tfds(plan),
         host,
         allow_version=allow_version,
         transform=transform,
@@ -171,7 +171,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "
@@ -292,8 +292,8 @@ class _Resumed:
 
     def transformed(self, examples: Any, num_examples: int, transform: Transform | None) -> Any:
         """Return so many examples transformed."""
-        tf, plan = tensorflow(), self.here.plan
-        if plan.settings.repeat_files:
+        tf = tensorflow()
+        if self.here.cuts_stream:
             examples = examples.take(num_examples)  # a buffer reads beyond the end of the order
         if transform is not None:
             examples = examples.map(
@@ -313,7 +313,7 @@ class _Resumed:
             rest = examples_of_host(rest, self.here.settings)
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
-        if plan.unseeded is not None and settings.repeat_files:
+        if plan.unseeded is not None and self.here.cuts_stream:
             rest = rest.take(plan.remaining)
         examples = self._decoded(rest)
         if settings.buffer is None:

@@ -90,7 +90,7 @@ def verify(
     True
     """
     settings = as_settings(settings)
-    if settings.loader != "tfds":
+    if not settings.reader.on_tf_data:
         found: Verification = provided("verify_loader")(
             dataset, spec, settings, take=take, watch=watch
         )

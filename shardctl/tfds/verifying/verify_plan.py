@@ -19,7 +19,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
@@ -45,6 +45,7 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow
+from shardctl.tfds.training.fitted_plan import cuts_stream
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.index_ranges import IndexRanges
@@ -81,7 +82,7 @@ def verify_plan(
         MissingDependencyError: as for `verify`.
     """
     dataset = as_dataset(dataset)
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "verify reads no plan of a pipeline with stages: resume with this plan and its proof "
@@ -148,9 +149,7 @@ class _PlanCheck(ReadCheck):
         def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
             if plan.exact:
                 return first_mismatch(expected, found)
-            if plan.unseeded is not None:
-                return self._epoch_by_epoch(expected, found, host, size)
-            return self._once_then_in_order(expected, found, host, size)
+            return self._epoch_by_epoch(expected, found, host, size)
 
         def expected() -> Iterable[Int64s]:
             return self._expected(host, size)
@@ -184,7 +183,7 @@ class _PlanCheck(ReadCheck):
     @property
     def _reads_beyond(self) -> bool:
         """Whether the buffer of files that repeat has read beyond the end of the order."""
-        return self.plan.mode == "exactly-once" and self.plan.settings.repeat_files
+        return self.plan.mode == "exactly-once" and cuts_stream(self.plan)
 
     def _num_first(self, host: int | None) -> int:
         """Return how many examples one reader reads in the epoch that the plan begins in."""
@@ -201,59 +200,48 @@ class _PlanCheck(ReadCheck):
         return left
 
     def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
-        """Yield what is to come, all of the first epoch at least where it comes in any order."""
+        """Yield what is to come, all of an epoch where it comes in any order."""
         plan, first = self.plan, self._num_first(host)
-        if plan.unseeded is not None:
-            order = self._order(host)
-            yield from inputs_of_plan(order, plan) if host is None else self._instructed(host)
-            num_epochs = -(-max(size - first, 0) // max(order.epoch_size, 1))
-            for epoch in range(plan.epoch + 1, plan.epoch + 1 + num_epochs):
-                yield order.reading(epoch).codes(0, order.epoch_size)
-            return
         if plan.exact:
             yield from self._order(host).chunks(plan.consumed, plan.consumed + size)
             return
-        if self._has_order:
+        if plan.unseeded is not None and host is None:
+            yield from inputs_of_plan(self._order(host), plan)
+        elif self._has_order:
             yield from self._order(host).chunks(plan.consumed, plan.consumed + first)
         else:
             yield from self._instructed(host)
         if size > first:
             order = self._order(host)
             start = (plan.epoch + 1) * order.epoch_size
-            yield from order.chunks(start, start + size - first)
-
-    def _once_then_in_order(
-        self, expected: Iterable[Int64s], found: Iterable[Int64s], host: int | None, size: int
-    ) -> StreamMismatch | None:
-        """Compare the rest of the plan's epoch by its examples, those of the next in order."""
-        first = self._num_first(host)
-        wanted = np.concatenate([np.empty(0, np.int64), *expected])
-        pieces = np.concatenate([np.empty(0, np.int64), *found])
-        # What a buffer has read beyond the cut of an endless reading may not come out.
-        num_once = len(wanted) - max(size - first, 0)
-        whole = first <= size and not self._reads_beyond
-        mismatch = first_mismatch_in_any_order(
-            [wanted[:num_once]], [pieces[:first]], all_of_them=whole
-        )
-        if mismatch is not None:
-            return mismatch
-        mismatch = first_mismatch([wanted[num_once:]], [pieces[first:]])
-        return None if mismatch is None else replace(mismatch, offset=first + mismatch.offset)
+            num_epochs = -(-(size - first) // order.epoch_size)
+            yield from order.chunks(start, start + num_epochs * order.epoch_size)
 
     def _epoch_by_epoch(
         self, expected: Iterable[Int64s], found: Iterable[Int64s], host: int | None, size: int
     ) -> StreamMismatch | None:
-        """Compare what comes out of buffers without a seed by the examples of each epoch."""
+        """Compare epochs of no known order by their examples, the others in theirs.
+
+        Of no known order is the one that the plan begins in, and all behind buffers without a seed.
+        """
         wanted = np.concatenate([np.empty(0, np.int64), *expected])
         pieces = np.concatenate([np.empty(0, np.int64), *found])
         start, stop = 0, self._num_first(host)
         while start < size:
-            mismatch = first_mismatch_in_any_order(
-                [wanted[start:stop]], [pieces[start:stop]], all_of_them=stop <= size
-            )
+            # What a buffer has read beyond the cut of an endless reading may not come out.
+            ones = wanted[start:] if self._reads_beyond else wanted[start:stop]
+            end = min(stop, size)
+            others = pieces[start:end]
+            if not start or self.plan.unseeded is not None:
+                whole = stop <= size and not self._reads_beyond
+                mismatch = first_mismatch_in_any_order([ones], [others], all_of_them=whole)
+            else:
+                mismatch = first_mismatch([wanted[start:end]], [others])
             if mismatch is not None:
                 return replace(mismatch, offset=start + mismatch.offset)
-            start, stop = stop, stop + self._order(host).epoch_size
+            start = stop
+            if start < size:
+                stop += self._order(host).epoch_size
         return None
 
     def _opened(self, batch: int, size: int, host: int | None, progress: Progress) -> Pass:

@@ -168,6 +168,8 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         names = asked["paths"]
         names = [names] if isinstance(names, str) else names
         rows = [self.hub.entry(name) for name in names if name in self.hub.files]
+        folders = [name for name in names if any(p.startswith(f"{name}/") for p in self.hub.files)]
+        rows += [{"type": "directory", "oid": "0" * 40, "size": 0, "path": p} for p in folders]
         self.answer(200, json.dumps(rows).encode())
 
     def resolve(self, revision: str, name: str) -> None:

@@ -8,14 +8,10 @@ import sys
 import pytest
 
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.files.stores.places.gcs import GcsStore
-from shardctl.files.stores.places.hub import HubStore
-from shardctl.files.stores.places.other import OtherStore
-from shardctl.files.stores.places.s3 import S3Store
-from shardctl.files.stores.places.web_server import WebServerStore
-from shardctl.files.stores.public_store import PublicStore
+from shardctl.files.stores.fsspec_store import FsspecStore
 from shardctl.files.stores.remote_path import RemotePath
-from shardctl.files.stores.stores import LocalStore, is_remote, store_of
+from shardctl.files.stores.stores import LocalStore, PublicStore, is_remote, store_of
+from shardctl.files.stores.web_server import WebServerStore
 
 
 def test_a_scheme_makes_a_path_remote() -> None:
@@ -27,13 +23,12 @@ def test_a_scheme_makes_a_path_remote() -> None:
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("gs://b/a", GcsStore),
-        ("gcs://b/a", GcsStore),
-        ("s3://b/a", S3Store),
+        ("gs://b/a", FsspecStore),
+        ("gcs://b/a", FsspecStore),
+        ("s3://b/a", FsspecStore),
         ("HTTPS://h/a", WebServerStore),
-        ("hf://datasets/u/d", HubStore),
-        ("hf://buckets/u/d", OtherStore),
-        ("memory://a", OtherStore),
+        ("hf://datasets/u/d", FsspecStore),
+        ("memory://a", FsspecStore),
     ],
 )
 def test_each_scheme_has_its_store(path: str, kind: type) -> None:
@@ -70,7 +65,6 @@ def test_a_missing_package_says_which_extra_has_it(module: str, path: str, extra
     code = f"""
 import sys; sys.modules[{module!r}] = None
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.remote_path import RemotePath
 from shardctl.files.stores.stores import store_of
 try: store_of({path!r}).status({path!r})
@@ -84,7 +78,6 @@ except MissingDependencyError as error: print(error)
 def test_local_paths_import_nothing_of_networks() -> None:
     code = """
 import sys
-from shardctl.files.stores.public_store import PublicStore
 from shardctl.files.stores.remote_path import RemotePath
 from shardctl.files.stores.stores import is_remote, store_of
 assert list(store_of("/").scan("/proc/self/net")) is not None and not is_remote("/data")
@@ -103,7 +96,7 @@ import sys
 import shardctl
 shardctl.plan("imagenet2012")
 far = ("fsspec", "sqlite3", "queue", "multiprocessing")
-rooms = ("shardctl.files.stores.transfer", "shardctl.files.stores.p", "shardctl.readers.index.n")
+rooms = ("shardctl.files.stores.transfer", "shardctl.files.stores.f", "shardctl.readers.index.n")
 print([name for name in sys.modules if name in far or name.startswith(rooms)])
 """
     done = run_python(code)

@@ -10,10 +10,10 @@ from collections import Counter
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.advice import advice, problems
-from shardctl.planning.eval.eval import evaluate
+from shardctl.planning.eval.eval import evaluate, of_training
 from shardctl.planning.eval.evaluation import REMAINDERS, Hang
 from tests.cases import add_cases, check_cases
 from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
@@ -191,7 +191,25 @@ def test_an_evaluation_of_nothing_says_so() -> None:
     assert [nothing.distinct_shapes(way) for way in REMAINDERS] == [0, 0, 0]
 
 
-def test_stages_are_said_to_be_left_out() -> None:
-    found = evaluate(MNIST, settings={"stages": "shuffle(9, seed=1) | batch(4)"}, batch=512)
-    assert "stages are left out" in found.warnings[-1]
-    assert found.num_batches.tolist() == evaluate(MNIST, batch=512).num_batches.tolist()
+def test_stages_epochs_and_endless_files_of_training_are_left_out() -> None:
+    training = as_settings({"stages": "shuffle(9, seed=1) | repeat | batch(4)"})
+    settings, said = of_training(training)
+    assert settings == ReadSettings()
+    assert "stages are left out" in said[0]
+    assert of_training(training, {"stages"}) == (training, ())
+    assert of_training(ReadSettings(epochs=3, repeat_files=True)) == (ReadSettings(), ())
+
+
+def test_of_several_epochs_one_is_counted() -> None:
+    once, twice = (evaluate(MNIST, settings={"epochs": n}, batch=512, hosts=3) for n in (1, 2))
+    assert twice.num_examples.tolist() == once.num_examples.tolist() == [3334, 3333, 3333]
+    assert advice(twice) == (
+        *advice(once),
+        "of epochs=2 one is counted, as if each were iterated by itself; batches that run from one "
+        "into the next are those of stages 'repeat(2) | batch(512)'",
+    )
+
+
+def test_files_that_repeat_without_end_are_no_evaluation() -> None:
+    with pytest.raises(UsageError, match="repeat_files=True has no end"):
+        evaluate(MNIST, settings={"repeat_files": True}, batch=512)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.planning.eval import loaders as eval_loaders
 from shardctl.planning.eval.advice import advice
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.eval.evaluation import Remainder
-from shardctl.planning.eval.loaders import LoaderEvaluation
-from shardctl.planning.hosts import loaders as hosts_loaders
+from shardctl.planning.hosts import sharing
 from shardctl.planning.order import plan_order
 
 TOY = Dataset(name="toy", splits=(Split(name="test", shard_lengths=(3, 4, 0, 6)),))
@@ -37,12 +36,10 @@ def orders(loader: str, hosts: int, batch: int, *, drop: bool, more: dict[str, A
 def test_the_figures_are_those_of_the_orders(
     loader: str, more: dict[str, Any], hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (eval_loaders, hosts_loaders):
-        monkeypatch.setattr(module, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
+    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)  # so that a batch of 4 is in several pieces
     found = evaluate(
         TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts, devices=2, remainder="drop"
     )
-    assert isinstance(found, LoaderEvaluation)
     ragged = orders(loader, hosts, 4, drop=False, more=more)
     dropped = orders(loader, hosts, 4, drop=True, more=more)
     assert found.num_examples.tolist() == [order.num_examples for order in ragged]
@@ -66,7 +63,6 @@ def test_the_figures_are_those_of_the_orders(
 
 def test_the_padding_of_a_distributed_sampler_is_counted_twice() -> None:
     found = evaluate(TOY, "test", {"loader": "torch"}, batch=2, hosts=3)
-    assert isinstance(found, LoaderEvaluation)
     assert (found.num_repeated, found.num_left_out, found.hang("ragged")) == (2, 0, None)
 
 
@@ -74,7 +70,6 @@ def test_the_padding_of_a_distributed_sampler_is_counted_twice() -> None:
 def test_padding_that_goes_with_the_remainder_is_not_counted_twice(loader: str) -> None:
     """Of 13 examples 3 hosts of torch 2.13.0 and accelerate 1.15.0 read 0 to 11, in 6 batches."""
     found = evaluate(TOY, "test", {"loader": loader}, batch=2, hosts=3, remainder="drop")
-    assert isinstance(found, LoaderEvaluation)
     assert (found.num_repeated, found.num_lost) == (0, 1)
     assert advice(found) == ("1 of 13 examples is lost (7.692%)",)
 
@@ -169,3 +164,32 @@ def test_all_is_well_where_it_is() -> None:
     assert advice(found) == (
         "every example is seen once, and every host makes the same number of steps",
     )
+
+
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("loader", "more"),
+    [
+        *((name, {}) for name in LOADERS),
+        ("hf", {"streaming": True, "shuffle_seed": 3, "arrow": True}),
+    ],
+)
+def test_of_several_epochs_one_is_counted_and_the_others_are_told(
+    loader: str, more: dict[str, Any], hosts: int
+) -> None:
+    found = evaluate(TOY, "test", {"loader": loader, "epochs": 3, **more}, batch=2, hosts=hosts)
+    once = evaluate(TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts)
+    assert found.num_steps("ragged").tolist() == once.num_steps("ragged").tolist()
+    seen, over = [], False
+    for order in orders(loader, hosts, 2, drop=False, more={"epochs": 3, **more}):
+        positions = np.arange(order.num_examples)
+        epochs, steps = order.epoch_of(positions), order.steps_of(positions)[0]
+        examples = np.bincount(epochs, minlength=3).tolist()
+        batches = [len(set(steps[epochs == epoch].tolist())) for epoch in range(3)]
+        over |= sum(batches) > order.num_steps
+        seen.append((examples, batches))
+    alike = all(len(set(column)) == 1 for host in seen for column in host)
+    said = (
+        "run from one into the next" if over else "as many examples" if alike else "others differ"
+    )
+    assert said in advice(found)[-1]

@@ -11,10 +11,10 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UsageError
-from shardctl.planning.hosts import loaders
+from shardctl.planning.hosts import sharing
 from shardctl.planning.hosts.advice import advice, problems
 from shardctl.planning.hosts.hosts import hosts
-from shardctl.planning.hosts.loaders import call_of_hosts
+from shardctl.planning.hosts.sharing import call_of_hosts
 from shardctl.planning.order import plan_order
 
 TOY = Dataset(
@@ -34,7 +34,7 @@ def file_of(index: int) -> int:
 def test_the_figures_are_those_of_the_orders(
     loader: str, num_hosts: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loaders, "CHUNK_SIZE", 3)
+    monkeypatch.setattr(sharing, "CHUNK_SIZE", 3)
     settings: dict[str, Any] = {"loader": loader, "batch": 2, "epochs": 2}
     if loader != "stateful" or num_hosts > 1:
         settings["shuffle_seed"] = 5
@@ -150,7 +150,7 @@ def test_what_would_take_too_much_memory_is_refused(
     def begin(*_: object, **__: object) -> None:
         raise BegunError
 
-    monkeypatch.setattr(loaders, "Progress", begin)
+    monkeypatch.setattr(sharing, "Progress", begin)
 
     def looked_at(num_examples: int, num_hosts: int) -> None:
         split = Split.even(name="train", num_examples=num_examples, num_shards=num_files)

@@ -171,8 +171,8 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
     ),
     (
         None,
-        {"stages": "sample_from_datasets(read(train), read(test), weights=[0.5, 0.5], seed=3)"},
-        {"hosts": "do not read one dataset"},
+        {"stages": "zip(read(train), read(test)) | shard(3, 1)"},
+        {"hosts": "picks one host"},
     ),
     (
         None,

@@ -12,6 +12,7 @@ import numpy as np
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import Stop
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,
     MODES,
@@ -103,6 +104,14 @@ def plans() -> dict[str, ResumePlan]:
     for stages in ("skip(2) | batch(4) | take(5)", "shuffle(4, seed=1) | skip(2) | take(9)"):
         staged = replace(FILES, stages=parse_stages(stages))
         made[stages] = resume(TOY, "train", staged, consumed=5)
+    torch = {"loader": "torch", "loader_version": "2.14.1", "host": "1/2", "pass": 2}
+    stream = {"loader": "hf", "loader_version": "5.2.0", "buffer": 4, "arrow": False, "epochs": 2}
+    for name, of_loader, consumed in (
+        ("a loader", {**torch, "shuffle_seed": 4, "epochs": 3, "batch": 4}, 20),
+        ("a loader, to the end", torch, 14),
+        ("a loader's stream", {**stream, "shuffle_seed": 4}, 30),
+    ):
+        made[name] = resume(TOY, "train", of_loader, consumed=consumed)
     return made
 
 
@@ -127,6 +136,11 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("ResumePlan", "unseeded"): (
         behind_buffer(buffer_size=3, emitted=5, num_elements=27, risk=None),
     ),
+    ("ResumePlan", "stop"): (
+        Stop(consumed=1, epoch=0, in_epoch=1, steps=None, steps_in_epoch=None, in_batch=0),
+    ),
+    ("Stop", "steps"): (2,),
+    ("Stop", "steps_in_epoch"): (2,),
     ("UnseededBuffer", "risk"): (0.5,),
     ("FurtherEpoch", "file_seeds"): (SEEDS,),
     ("FurtherEpoch", "buffer_seeds"): (SEEDS,),
@@ -261,6 +275,8 @@ def _changed(value: Any, field: tuple[str, str]) -> list[Any]:
             return [*others, *nothing]
         case Reads():
             return []
+        case dict():
+            return [{**value, key: value[key] + 1} for key in value]
         case _:
             assert dataclasses.is_dataclass(value), f"{field}: {value!r} has no case"
             return nothing

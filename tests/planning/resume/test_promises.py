@@ -20,6 +20,7 @@ import pytest
 from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.loaders.stop import LoaderCall, Stop
 from shardctl.core.resume.resume_plan import (
     CALLS,
     FurtherEpoch,
@@ -91,7 +92,11 @@ def read_by_hand(plan: ResumePlan) -> Any:
 def places(reads: Reads, plan: ResumePlan) -> list[Place]:
     columns = (reads.split, reads.shard, reads.skip)
     rows = list(zip(*(column.tolist() for column in columns), strict=True))
-    turns = interleave_by_hand(reads.take.tolist(), plan.cycle_length, plan.settings.block)
+    if plan.continued_by == "loader":
+        cycle, block = 1, 1
+    else:
+        cycle, block = plan.cycle_length, plan.settings.block
+    turns = interleave_by_hand(reads.take.tolist(), cycle, block)
     return [(rows[row][0], rows[row][1], rows[row][2] + index) for row, index in turns]
 
 
@@ -175,8 +180,8 @@ def check_changed(plan: ResumePlan, changes: Iterable[Mutant]) -> None:
     for _, path, make in counted(some_of(changes)):
         changed, report = report_of(make)
         root = re.split(r"[\[.#]", path[1:])[0]
-        if root == "warnings" or LEFT_TO_APPLIED.match(path[1:]):
-            continue  # warnings are said, and not promised
+        if root in ("warnings", "advice") or LEFT_TO_APPLIED.match(path[1:]):
+            continue  # these are said, and not promised
         if not report:
             assert changed is not None
             same = root in READ and read_by_hand(changed) == as_it_is
@@ -305,6 +310,7 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
     """Over all plans together; what never is reported is listed here with its reason."""
     no_matter = {
         ("ResumePlan", "warnings"),  # said, and not promised
+        ("ResumePlan", "advice"),  # likewise
         ("ResumePlan", "assumptions"),  # likewise
         ("ResumePlan", "refs"),  # where the dataset is looked for
         # Of a run that was shared among other hosts, whose plan is made anew from its position.
@@ -327,6 +333,8 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
         KernelSeeds,
         FurtherEpoch,
         HostShare,
+        Stop,
+        LoaderCall,
     )
     for kind in (*kinds, *CALLS, ReadSettings, DatasetIdentity):
         for one in dataclasses.fields(kind):

@@ -6,10 +6,8 @@ import pytest
 
 import shardctl
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.stages.stages import Read
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import order_of, plan_order
-from shardctl.planning.sources import single_reader
 
 MIXED = (
     "sample_from_datasets([train[:50%] | map | repeat, read(test, data='imagenet2012')], seed=1)"
@@ -84,11 +82,3 @@ def test_what_leaves_the_order_open_is_named() -> None:
 def test_seeds_that_a_script_draws_are_said() -> None:
     settings = {"stages": "shuffle(9) | map | repeat(2) | shuffle(3)", "global_seed": 4}
     assert plan_order("mnist", None, settings).warnings[0].startswith("2 parts of stages without")
-
-
-def test_one_reader_is_told_from_several() -> None:
-    from shardctl.core.settings.read_settings import ReadSettings, as_settings
-
-    assert single_reader(as_settings({"stages": "map | batch(2)"})) is not None
-    assert single_reader(as_settings({"stages": "zip(train, test)"})) is None
-    assert single_reader(ReadSettings()) == Read()

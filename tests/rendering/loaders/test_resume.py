@@ -7,9 +7,8 @@ import re
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.files.documents import to_json
-from shardctl.planning.resume.resume_loader import resume_loader
-from shardctl.rendering.resume_loader import resume_document, resume_rows, resume_table
+from shardctl.planning.resume.resume import resume_loader
+from shardctl.rendering.resume import resume_json, resume_rows, resume_table
 from shardctl.rendering.text.tables import Screen
 
 FILES = (ShardFiles(pattern="toy-train-\0", num_shards=4),)
@@ -18,7 +17,7 @@ PLAN = resume_loader(TOY, "train", {"loader": "torch", "batch": 4, "epochs": 2},
 
 
 def test_people_read_where_it_stopped_what_is_left_and_what_to_call() -> None:
-    text = "".join(resume_table(PLAN, Screen()))
+    text = "".join(resume_table(PLAN, None, Screen()))
     assert "stopped: after 6 examples, in epoch 0, 1 batch and 2 examples\n" in text
     assert "left: 7 examples of epoch 0, 20 in all\n" in text
     assert re.search(r"toy-train-\S+ +0 +6 +6\n", text)
@@ -28,14 +27,13 @@ def test_people_read_where_it_stopped_what_is_left_and_what_to_call() -> None:
 def test_runs_of_a_shuffle_are_counted_and_not_shown() -> None:
     settings = {"loader": "torch", "batch": 4, "shuffle_seed": 1}
     plan = resume_loader(TOY, "train", settings, consumed=0)
-    text = "".join(resume_table(plan, Screen()))
-    assert plan.instructions is not None
+    text = "".join(resume_table(plan, None, Screen()))
     assert f"they are {len(plan.instructions)} runs of neighbours; --format json" in text
     assert "toy-train-" not in text
 
 
 def test_programs_read_the_same() -> None:
-    document = json.loads("".join(to_json(resume_document(PLAN))))
+    document = json.loads("".join(resume_json(PLAN, None)))
     assert list(document)[:2] == ["format_version", "kind"]
     assert document["kind"] == "resume"
     assert document["pipeline"]["loader"] == "torch"
@@ -47,12 +45,12 @@ def test_programs_read_the_same() -> None:
 
 
 def test_rows_are_those_of_any_plan() -> None:
-    rows = list(resume_rows(PLAN).rows())
+    rows = list(resume_rows(PLAN, None).rows())
     assert [row[3:] for row in rows] == [(3, 1, 4), (0, 6, 6)]
 
 
 def test_what_is_not_listed_is_none() -> None:
     settings = {"loader": "torch", "shuffle_seed": 1}
     plan = resume_loader("imagenet2012", "train[:200_000]", settings, consumed=0)
-    assert resume_document(plan)["file_instructions"] is None
-    assert list(resume_rows(plan).rows()) == []
+    assert json.loads("".join(resume_json(plan, None)))["file_instructions"] is None
+    assert list(resume_rows(plan, None).rows()) == []

@@ -16,7 +16,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.resume_loader import resume_loader
+from shardctl.planning.resume.resume import resume_loader
 from shardctl.planning.simulate import simulate
 from shardctl.rendering.python.loaders import loader_python, resume_python
 

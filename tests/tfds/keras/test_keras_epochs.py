@@ -130,7 +130,7 @@ def test_a_repeat_in_each_epoch_without_a_partial_batch_is_refused(builder: Any)
     ("settings", "options", "message"),
     [
         (ReadSettings(), {}, "fit trains on batches"),
-        (changed(FILES, pass_index=1), {}, "every epoch of fit is a pass"),
+        (changed(FILES, pass_index=1), {}, "the epochs of fit count the passes"),
         (FILES, {"initial_epoch": 5}, "fit has epochs 0 to 4"),
         (FILES, {"steps": 5}, "fit has 4 epochs of 4 steps"),
     ],

@@ -32,8 +32,9 @@ def test_the_last_file_comes_last(made: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.tensorflow
-def test_a_remote_folder_is_one_of_epath(tmp_path: Path) -> None:
-    folder = place._Remote(str(tmp_path))  # epath reads and writes local folders as others
+def test_a_remote_folder_is_one_of_epath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(place, "is_remote", lambda _: True)
+    folder = place._Folder(str(tmp_path))  # epath reads and writes local folders as others
     assert folder.read("a.json") is None
     folder.write("a.json", b"one")
     folder.write("a.json", b"two")
@@ -67,16 +68,16 @@ def test_what_fails_on_the_way_leaves_all_as_it_was(
     target.mkdir()
     (target / "b.txt").write_text("other")
     before = contents(target)
-    write = place._Local.write
+    write = place._Folder.write
     failed: list[str] = []
 
-    def failing(self: place._Local, name: str, data: bytes) -> None:
+    def failing(self: place._Folder, name: str, data: bytes) -> None:
         if name == fails_at and not failed:
             failed.append(name)
             raise UsageError("the disk is full")
         write(self, name, data)
 
-    monkeypatch.setattr(place._Local, "write", failing)
+    monkeypatch.setattr(place._Folder, "write", failing)
     with pytest.raises(UsageError, match="disk is full"):
         place_files(made, str(target), last="info.json", force=True)
     assert contents(target) == before

@@ -9,7 +9,7 @@ import pytest
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.errors import DatasetError
-from shardctl.tfds.recognizing.files import PLAIN_SPLIT, Listed, Piece, is_plain, listed
+from shardctl.tfds.recognizing.files import PLAIN_SPLIT, Listed, Piece, listed
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = {"train": [3, 0, 5, 4, 2, 2, 3, 1, 4, 2], "test": [2, 2]}
@@ -83,7 +83,7 @@ def test_record_files_without_metadata_are_counted(tmp_path: Path) -> None:
             for _ in range(count):
                 writer.write(b"record")
     found = _listed(Piece(path=str(tmp_path / "b")), Piece(path=str(tmp_path / "a"), skip=1))
-    assert is_plain(found.dataset)
+    assert found.dataset.origin == "record files"
     (split,) = found.dataset.splits
     assert (split.name, tuple(split.shard_lengths)) == (PLAIN_SPLIT, (3, 2))
     assert (found.spec, found.sorting) == ("files[1:]", (("reverse", True),))

@@ -11,7 +11,6 @@ from shardctl.tfds.recognizing.graph import (
     constant,
     num_rows,
     operation_of,
-    resource_name,
 )
 
 
@@ -29,7 +28,6 @@ def test_operations_have_their_inputs_and_arguments() -> None:
     shuffle = batch.input
     assert (shuffle.number("seed"), shuffle.number("seed2")) == (87654321, 1)
     assert shuffle.flag("reshuffle_each_iteration")
-    assert "SeedGenerator" in (resource_name(shuffle.arguments["seed_generator"]) or "")
 
 
 def test_one_object_has_one_name_and_a_name_of_the_script_is_none() -> None:

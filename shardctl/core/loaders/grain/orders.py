@@ -5,6 +5,7 @@ Sources: grain/_src/python/samplers.py, data_loader.py and dataset/transformatio
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from shardctl.errors import UsageError
 EQUAL_HOSTS_SINCE = (0, 2, 13)
 # Numbers of records beyond this are none that anybody has.
 _MOST = 1 << 61
+_MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twice
 
 
 def handed_out(asked: Asked) -> HandedOut:
@@ -339,6 +341,8 @@ class WorkerBatches(Batches):
 class GrainHandedOut(HandedOut):
     """What one process of Grain hands out, cut into batches by its workers."""
 
+    is_made_whole = False
+
     def __init__(self, stream: Stream, batches: WorkerBatches | None) -> None:
         self.stream, self.batches = stream, batches
         self.num_examples = stream.size if batches is None else batches.num_examples
@@ -362,6 +366,35 @@ class GrainHandedOut(HandedOut):
     def epochs_at(self, positions: Int64s) -> Int64s:
         """Return the epoch of each position, int64[q], counted from 0."""
         return self.stream.epochs_at(self._places_at(positions))
+
+    def num_again(self, all_hosts: Sequence[HandedOut]) -> int:
+        """Return how many examples Grain's shuffles hand out in place of others.
+
+        A window that reaches beyond the epoch takes examples of the next one, and of a few sizes
+        the shuffle is no permutation.
+        """
+        streams = [one.stream for one in all_hosts if isinstance(one, GrainHandedOut)]
+        window, share = self.stream.window, self.stream.share
+        if window is None:
+            shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]
+            return sum(s.size - len(np.unique(s.indices_at(np.arange(s.size)))) for s in shuffled)
+        # Windows before the last are whole: each hands out its own part of storage.
+        whole = share // window * window if is_permutation(window) else 0
+        first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]
+        places = [np.arange(at, stream.size) for at, stream in zip(first, streams, strict=True)]
+        if sum(map(len, places)) > _MOST_COUNTED:
+            raise UsageError(
+                phrase(
+                    "{}: what Grain hands out twice is counted of {:,} examples at most; give "
+                    "another {buffer}",
+                    Argument("buffer", window),
+                    _MOST_COUNTED,
+                )
+            )
+        found = np.concatenate(
+            [stream.indices_at(at) for at, stream in zip(places, streams, strict=True)]
+        )
+        return len(found) - len(np.unique(found[found >= whole]))
 
     def _places_at(self, positions: Int64s) -> Int64s:
         return positions if self._batches is None else self._batches.places_at(positions)

@@ -101,7 +101,7 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
 
     Libraries differ in their classes, so names and causes decide.
     """
-    chain = list(_chain(error))
+    chain = list(causes(error))
     if any("ProxyError" in type(each).__name__ for each in chain):
         return TransientError("the proxy (HTTP_PROXY, HTTPS_PROXY) does not connect", brief=True)
     for each in chain:
@@ -128,7 +128,7 @@ def as_failure(error: BaseException, path: str) -> DatasetError | TransientError
     return _end(path, f"{type(error).__name__}: {said(error)}")
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def causes(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and all that it came from, as causes, contexts or arguments."""
     waiting, seen = [error], set[int]()
     while waiting and len(seen) < 50:
@@ -163,6 +163,11 @@ def _end(path: str, reason: str) -> DatasetError:
     return DatasetError(f"cannot read {shown(path)}: {reason}")
 
 
+def changed(path: str, how: str = "") -> DatasetError:
+    """Return the error of a file that is not what was listed."""
+    return DatasetError(f"{shown(path)} changed while it was read{how and ': '}{how}")
+
+
 # What clients that are kept depend on: the process, and the variables that they were made of.
 
 Surroundings = tuple[object, ...]
@@ -194,14 +199,11 @@ class TransientError(Exception):
     """A request failed in a way that another attempt may not.
 
     brief: it is rarely over soon, as a refused connection, so it is tried for seconds only.
-    progress: some bytes came, so the patience begins anew.
     """
 
-    def __init__(
-        self, reason: str, *, wait: float = 0.0, brief: bool = False, progress: bool = False
-    ) -> None:
+    def __init__(self, reason: str, *, wait: float = 0.0, brief: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.wait, self.brief, self.progress = reason, wait, brief, progress
+        self.reason, self.wait, self.brief = reason, wait, brief
 
 
 def attempted(request: Callable[[], Answer], *, path: str) -> Answer:
@@ -217,8 +219,6 @@ def attempted(request: Callable[[], Answer], *, path: str) -> Answer:
             return request()
         except TransientError as error:
             now = time.monotonic()
-            if error.progress:
-                begun, attempts = now, 0
             attempts += 1
             wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT) * random.uniform(0.5, 1)  # noqa: S311
             allowed = min(patience, _BRIEF_PATIENCE) if error.brief else patience

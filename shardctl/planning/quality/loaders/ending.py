@@ -5,19 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from shardctl.core.hosts.host import Host
-from shardctl.core.loaders.grain.index_shuffle import is_permutation
-from shardctl.core.loaders.grain.orders import GrainHandedOut
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import UsageError
 
 MAX_HOSTS = 1024
-_MOST_COUNTED = 1 << 24
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +43,7 @@ def ending_of(
 
     A loader either repeats examples or leaves some out, and those that it repeats come last, where
     they are dropped first: their numbers follow from how many the hosts have together. Grain's
-    shuffles do both besides, see `_handed_out_again`; of these batches are dropped afterwards.
+    shuffles do both besides, see `Order.num_again`; of these batches are dropped afterwards.
 
     Raises:
         UsageError: the loader refuses one of the hosts.
@@ -71,7 +63,7 @@ def ending_of(
         whole.append(order_under(replace(of_host, drop_remainder=False)))
     smallest = min(last, default=0)
     left_out = max(0, num_examples - sum(order.num_examples for order in whole))
-    again = _handed_out_again(whole)
+    again = whole[0].num_again(whole)
     return Ending(
         num_hosts=count,
         steps=(min(steps), max(steps)),
@@ -80,39 +72,3 @@ def ending_of(
         num_dropped=max(0, num_examples - kept) - left_out,
         last_batch=smallest if 0 < smallest < (settings.batch or 1) else None,
     )
-
-
-def _handed_out_again(orders: list[Order]) -> int:
-    """Return how many examples Grain's shuffles hand out in place of others.
-
-    A window that reaches beyond the epoch takes examples of the next one, and of a few sizes the
-    shuffle is no permutation.
-    """
-    streams = [
-        order.handed_out.stream
-        for order in orders
-        if isinstance(order, LoaderOrder) and isinstance(order.handed_out, GrainHandedOut)
-    ]
-    if not streams:
-        return 0
-    window = streams[0].window
-    if window is None:
-        shuffled = [s for s in streams if s.seed is not None and not is_permutation(s.share)]
-        return sum(s.size - len(np.unique(s.indices_at(np.arange(s.size)))) for s in shuffled)
-    # Windows before the last are whole: each hands out its own part of storage.
-    whole = streams[0].share // window * window if is_permutation(window) else 0
-    first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]
-    places = [np.arange(at, stream.size) for at, stream in zip(first, streams, strict=True)]
-    if sum(map(len, places)) > _MOST_COUNTED:
-        raise UsageError(
-            phrase(
-                "{}: what Grain hands out twice is counted of {:,} examples at most; give another "
-                "{buffer}",
-                Argument("buffer", window),
-                _MOST_COUNTED,
-            )
-        )
-    found = np.concatenate(
-        [stream.indices_at(at) for at, stream in zip(places, streams, strict=True)]
-    )
-    return len(found) - len(np.unique(found[found >= whole]))

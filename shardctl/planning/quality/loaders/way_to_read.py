@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.loaders.hugging_face.eras import DEFAULT_INPUT_SHARDS, era_of
-from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import in_short
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.loader_version import loader_version
-from shardctl.planning.order import PlannedOrder, as_warnings, order_of, order_of_loader
+from shardctl.planning.loader_version import with_version
+from shardctl.planning.order import PlannedOrder, as_warnings, order_of
 from shardctl.planning.quality.loaders.ending import Ending, ending_of
 from shardctl.planning.quality.loaders.ways import Access, Continued, Way
 from shardctl.planning.quality.metrics import (
@@ -96,10 +93,15 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
                 "it shares nothing among hosts: each of them reads everything; DistributedSampler "
                 "shares"
             )
-        planned, order_under = _planned(resolved, way.settings)
-        ending = ending_of(order_under, planned.order.settings, resolved.num_examples)
+        # Its row says the version, so nothing is assumed of it.
+        planned = order_of(resolved, with_version(way.settings))
+        ending = ending_of(
+            lambda other: order_of(resolved, other).order,
+            planned.order.settings,
+            resolved.num_examples,
+        )
         mixing = _mixing(planned.order, way.settings.batch or 1)
-        num_files = _num_files(planned.order, way.access)
+        num_files = _num_files(planned.order)
     except ShardctlError as error:
         refused = error.args[0] if error.args else str(error)
         mixing = ending = num_files = None
@@ -119,21 +121,6 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     )
 
 
-def _planned(
-    resolved: Resolved, settings: ReadSettings
-) -> tuple[PlannedOrder, Callable[[ReadSettings], Order]]:
-    """Return the order of the settings, and what makes those of other hosts."""
-    if settings.loader == "tfds":
-        return order_of(resolved, settings), lambda other: order_of(resolved, other).order
-    # Looked up once, however many hosts there are; each row says its version.
-    version = replace(loader_version(settings), assumptions=())
-
-    def order_under(other: ReadSettings) -> Order:
-        return order_of_loader(resolved, other, version).order
-
-    return order_of_loader(resolved, settings, version), order_under
-
-
 def _mixing(order: Order, batch: int) -> Mixing:
     num_examples = epoch_length(order)
     if num_examples < 2:
@@ -141,7 +128,7 @@ def _mixing(order: Order, batch: int) -> Mixing:
             f"how well it mixes takes 2 examples at least, and a process has {num_examples} here"
         )
     window = max(2, min(batch, num_examples))
-    if num_examples > COMPLETE_LIMIT and _is_known(order):
+    if num_examples > COMPLETE_LIMIT and order.is_uniform and order.is_made_whole:
         return _known(order, num_examples, window)
     sample = sample_epoch(order, window=window, limit=_MEASURED, num_measured=_MEASURED)
     score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
@@ -161,14 +148,6 @@ def _mixing(order: Order, batch: int) -> Mixing:
     )
 
 
-def _is_known(order: Order) -> bool:
-    """Whether an epoch is a uniform permutation that would have to be made to look into it.
-
-    Grain's is a formula, and measured: it is a little less than uniform.
-    """
-    return isinstance(order, LoaderOrder) and order.is_uniform and order.loader.name != "grain"
-
-
 def _known(order: Order, num_examples: int, window: int) -> Mixing:
     """Return what is expected of a uniform permutation, which need not be made for it."""
     sizes = storage_order(order).shard_sizes
@@ -186,19 +165,13 @@ def _known(order: Order, num_examples: int, window: int) -> Mixing:
     )
 
 
-def _num_files(order: Order, access: Access) -> int:
+def _num_files(order: Order) -> int:
     """Return how many files a process reads at once, or jumps among where it reads by index."""
-    num_files = len(storage_order(order).shard_sizes)
-    if not isinstance(order, LoaderOrder):
-        return min(num_files, order.settings.cycle_length(ordered=order.dataset.ordered))
-    asked = order.asked
-    if access == "in a row":
-        if era_of(order.version).interleave == "never":
-            return 1
-        return min(num_files, asked.input_shards or DEFAULT_INPUT_SHARDS)
-    if asked.buffer is not None:  # a window: neighbours in storage
-        return _most_in_window(order, asked.buffer)
-    return num_files
+    num_files, window = len(storage_order(order).shard_sizes), order.settings.buffer
+    if order.num_in_turn is not None:
+        return min(num_files, order.num_in_turn)
+    # A window: neighbours in storage.
+    return num_files if window is None else _most_in_window(order, window)
 
 
 def _most_in_window(order: Order, size: int) -> int:

@@ -11,7 +11,8 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.resume_loader import MOST_INSTRUCTIONS, resume_loader
+from shardctl.planning.resume.resume import resume, resume_loader
+from shardctl.planning.resume.resume_loader import MOST_INSTRUCTIONS
 
 TOY = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(3, 4, 0, 6)),))
 WAYS: list[dict[str, Any]] = [
@@ -37,7 +38,6 @@ def test_the_instructions_are_what_is_left_of_the_epoch(settings: dict[str, Any]
         ]
         assert (plan.consumed, plan.epoch, plan.remaining) == (consumed, epoch, len(left))
         assert plan.remaining_total == order.num_examples - consumed
-        assert plan.instructions is not None
         pairs = zip(plan.instructions.first, plan.instructions.take, strict=True)
         read = [int(first) + i for first, take in pairs for i in range(take)]
         assert read == left
@@ -49,6 +49,7 @@ def test_steps_are_batches_of_whatever_size(settings: dict[str, Any]) -> None:
     starts = [order.positions_in_step(step).start for step in range(order.num_steps or 0)]
     for steps, consumed in enumerate([*starts, order.num_examples]):
         plan = resume_loader(TOY, "train", settings, steps=steps)
+        assert plan.stop is not None
         assert (plan.consumed, plan.stop.steps, plan.stop.in_batch) == (consumed, steps, 0)
         assert plan.warnings == ()
     with pytest.raises(UsageError, match=f"^steps={len(starts) + 1}: the order has {len(starts)} "):
@@ -57,6 +58,7 @@ def test_steps_are_batches_of_whatever_size(settings: dict[str, Any]) -> None:
 
 def test_within_a_batch_there_is_a_warning() -> None:
     plan = resume_loader(TOY, "train", {"loader": "torch", "batch": 4}, consumed=6)
+    assert plan.stop is not None
     assert (plan.stop.steps, plan.stop.in_batch) == (1, 2)
     assert plan.warnings == (
         "6 examples end 2 into a batch: the first batch that follows holds what is left of it, the "
@@ -67,13 +69,13 @@ def test_within_a_batch_there_is_a_warning() -> None:
 def test_instructions_that_are_too_many_are_not_listed() -> None:
     settings = {"loader": "grain", "shuffle_seed": 3}
     plan = resume_loader("imagenet2012", "train[:200_000]", settings, consumed=10)
-    assert plan.instructions is None
+    assert not plan.lists_rest
+    assert not plan.num_instructions
     assert plan.advice[-1] == (
         f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan lists; "
         "simulate with skip=10 and take=199990 names the examples"
     )
     in_order = resume_loader("imagenet2012", "train", {"loader": "grain"}, consumed=10)
-    assert in_order.instructions is not None
     assert len(in_order.instructions) == 1024
 
 
@@ -86,21 +88,24 @@ def test_instructions_that_are_too_many_are_not_listed() -> None:
         ({"steps": 1}, "^steps needs batch=N"),
     ],
 )
-def test_what_says_nothing_is_refused(given: dict[str, int], said: str) -> None:
+def test_what_says_nothing_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         resume_loader(TOY, "train", {"loader": "torch"}, **given)
 
 
-def test_tfds_has_a_plan_of_its_own() -> None:
-    with pytest.raises(UsageError, match=r"^TFDS's reader resumes with shardctl.resume; "):
-        resume_loader(TOY, "train", consumed=1)
+def test_it_is_resume_by_its_older_name() -> None:
+    settings = {"loader": "torch", "batch": 4}
+    assert resume_loader("mnist", "train", settings, steps=1) == resume(
+        "mnist", "train", settings, consumed=4
+    )
 
 
 def test_epochs_that_mix_are_said() -> None:
     """Grain deals 10 records of an epoch to 3 workers, one of which ends it before the others."""
     settings = {"loader": "grain", "epochs": 2, "batch": 2, "workers": 3}
     plan = resume_loader("mnist", "train[:10]", settings, consumed=4)
-    epochs = plan.order.epoch_of(range(4, 20)).tolist()
+    order = plan_order("mnist", "train[:10]", settings).order
+    epochs = order.epoch_of(range(4, 20)).tolist()
     assert epochs != sorted(epochs)
     assert "come between those that are listed" in plan.advice[-1]
     alone = resume_loader("mnist", "train[:10]", settings | {"epochs": 1}, consumed=4)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 
 import pyarrow as pa
 import pytest
 
-from shardctl.readers.records.arrow import read_footer, read_message
+from shardctl.readers.records.arrow import read_message
 from tests.cases import counted
 
 
@@ -51,22 +50,6 @@ def test_a_schema_has_no_rows() -> None:
     assert (found.kind, found.num_rows, found.num_bytes) == ("schema", 0, 0)
 
 
-def test_the_footer_names_all_batches() -> None:
-    sink = pa.BufferOutputStream()
-    table = pa.table({"d": pa.array(["a", "b", "a"]).dictionary_encode()})
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        for _ in range(5):
-            writer.write_table(table)
-    data = sink.getvalue().to_pybytes()
-    length = int.from_bytes(data[-10:-6], "little")
-    dictionaries, batches = read_footer(data[-10 - length : -10])
-    assert (len(dictionaries), len(batches)) == (1, 5)
-    for block in batches:
-        head = data[block.offset + 8 : block.offset + block.metadata_bytes]
-        found = read_message(head)
-        assert (found.num_rows, found.num_bytes) == (3, block.num_bytes)
-
-
 def test_any_bytes_are_read_or_refused() -> None:
     rng, head = random.Random(12), metadata(batch(5).serialize())
     num_refused = 0
@@ -79,6 +62,4 @@ def test_any_bytes_are_read_or_refused() -> None:
             assert read_message(data).num_rows >= 0
         except ValueError as error:
             num_refused += bool(str(error))
-        with contextlib.suppress(ValueError):
-            read_footer(data)
     assert 500 < num_refused < 4000

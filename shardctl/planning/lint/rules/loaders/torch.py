@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import Argument, listed, phrase
 from shardctl.errors import ShardctlError, UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
@@ -55,13 +54,13 @@ def repeated_in_evaluation(context: LintContext) -> Iterator[Violation]:
         # All processes are dealt as many, one after the other.
         repeated = context.num_hosts * order.epoch_size - read.num_examples
         if repeated > 0:
-            gathers = context.loader == "accelerate"
+            gather = context.settings.reader.drops_repeated
             yield Violation(
                 why=f"{read.spec}: {context.num_hosts:,} processes read "
                 f"{context.num_hosts * order.epoch_size:,} examples, and there are "
                 f"{read.num_examples:,}: {repeated:,} are read again",
-                fix="gather_for_metrics, which drops them"
-                if gathers
+                fix=f"{gather}, which drops them"
+                if gather
                 else "leave them out of the metric, or a number of hosts that divides",
                 specs=(read.spec,),
                 settings=("host", "hosts", "batch"),
@@ -116,7 +115,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
 
 def seed_to_give(context: LintContext) -> str:
     """Return the seeds that the loader takes, as settings to give."""
-    takes = LOADERS[context.loader].takes
+    takes = context.settings.reader.takes
     ways: list[str | Argument] = []
     if "shuffle_seed" in takes:
         ways.append(phrase("{shuffle_seed=N}"))
@@ -133,8 +132,7 @@ def _unshuffled(context: LintContext) -> Iterator[Read]:
 
 
 def _shuffled_once(context: LintContext) -> Iterator[Read]:
-    """Yield what Hugging Face reads by index, shuffled."""
-    for read in context.trained if context.loader == "hf" else ():
+    for read in context.trained:
         order = context.loader_order(read)
-        if not isinstance(order, ShardctlError) and order.shuffles and not order.asked.streams:
+        if not isinstance(order, ShardctlError) and order.handed_out.is_shuffled_once:
             yield read

@@ -7,8 +7,8 @@ import os
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.places.web_server import WebServerStore, version_of
 from shardctl.files.stores.stores import store_of
+from shardctl.files.stores.web_server import WebServerStore, version_of
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import FolderServer
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.files.stores.places.web_server import links_of
+from shardctl.files.stores.web_server import links_of
 
 URL = "https://host/data/mnist/"
 

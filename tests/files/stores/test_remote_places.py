@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.places.buckets import bucket_and_key, prefix_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from tests.children import start
@@ -155,13 +154,6 @@ def test_names_are_taken_as_they_are(place: RemotePlace) -> None:
     place.put(name, b"odd")
     (listed,) = store_of(place.url("odd")).scan(place.url("odd"))
     assert opened(listed, 0, 3) == b"odd"
-
-
-def test_a_bucket_is_what_comes_before_the_first_slash() -> None:
-    assert prefix_of("s3://bucket") == prefix_of("s3://bucket/") == ("bucket", "")
-    assert prefix_of("s3://bucket/a/b") == prefix_of("s3://bucket/a/b/") == ("bucket", "a/b/")
-    with pytest.raises(DatasetError, match="names no bucket"):
-        bucket_and_key("gs:///a")
 
 
 _IN_OTHER_PROCESSES = """

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from shardctl.errors import DatasetError, MissingDependencyError
-from shardctl.files.stores.places.other import OtherStore, _version
+from shardctl.files.stores.fsspec_store import FsspecStore, version_of
 from shardctl.files.stores.stores import store_of
 from shardctl.files.stores.transfer import failures as attempts
 
@@ -26,7 +26,7 @@ DATA = bytes(range(256)) * 40
     ],
 )
 def test_a_version_is_the_best_that_an_entry_says(entry: dict[str, Any], version: str) -> None:
-    assert _version(entry) == version
+    assert version_of(entry) == version
 
 
 class Odd(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
@@ -62,16 +62,16 @@ def test_a_place_that_gives_less_is_truncated(odd: type[Odd]) -> None:
         with pytest.raises(DatasetError, match=r"truncated: 9 of 10 bytes came"):
             source.read(10, 20)
         odd.gives = "all"
-        with pytest.raises(DatasetError, match="in parts: its place ignores ranges"):
+        with pytest.raises(DatasetError, match="in parts: the server ignores Range"):
             source.read(10, 20)
 
 
 def test_a_file_that_changes_while_it_is_read_is_noticed_at_its_end(odd: type[Odd]) -> None:
     fsspec.filesystem("memory").pipe_file("/change/a.bin", DATA)
-    (file,) = OtherStore("memory").scan("memory://change")
+    (file,) = FsspecStore("memory").scan("memory://change")
 
     def read_while_it_changes() -> None:
-        with OtherStore("memory").open(file) as source:
+        with FsspecStore("memory").open(file) as source:
             assert source.read(0, 5) == DATA[:5]
             fsspec.filesystem("memory").pipe_file("/change/a.bin", DATA[::-1])
 
