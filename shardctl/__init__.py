@@ -32,7 +32,7 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
-    resume_loader(.., consumed= or steps=) the same of another loader, as {"loader": "torch"}
+    resume_loader(..)                      the same by its older name for loaders besides TFDS's
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
@@ -131,7 +131,7 @@ if TYPE_CHECKING:
     from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.proof import Proof, prove
-    from shardctl.planning.resume.resume import resume
+    from shardctl.planning.resume.resume import LoaderPlan, resume, resume_loader
     from shardctl.planning.resume.seen import resume_unseen
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from random import Random
 from typing import Any
@@ -19,6 +19,7 @@ from shardctl.core.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted
@@ -30,7 +31,9 @@ from shardctl.loaders.real_data import RealData, real_data
 from shardctl.planning.file_formats import refuse_open_splits
 from shardctl.planning.loader_version import LoaderVersion, installed_loader_version
 from shardctl.planning.order import PlannedOrder, order_of_loader, resolved_spec
+from shardctl.planning.resume.proof import prove
 from shardctl.planning.verify import (
+    BUDGETS,
     FirstDifference,
     Take,
     Verification,
@@ -89,6 +92,36 @@ def verify_loader(
         if not version.is_proven:
             check.try_version()
     return check.answer(dataset)
+
+
+def verify_loader_plan(
+    dataset: Dataset, plan: ResumePlan, *, take: Take = None, watch: Watch | None = None
+) -> Verification:
+    """Run the loader of a plan, and compare what it hands out with what the plan says is left.
+
+    It reads from its first example on, `take` of those that are left. That the calls and the
+    instructions of the plan are the rest of that order is proved beside it.
+
+    Raises:
+        UsageError, MissingDependencyError: as for `verify_loader`; a plan without an order.
+    """
+    if plan.stop is None:
+        raise UsageError(
+            "verify reads no plan of a loader that is from a log or for other hosts, which has no "
+            "order to be compared with: resume with this plan and its proof counts its examples"
+        )
+    proof = prove(dataset, plan)
+    left = BUDGETS["files"] if take is None else take
+    found = verify_loader(
+        dataset,
+        plan.spec,
+        plan.settings,
+        take=take if take in ("all", -1) else plan.consumed + int(left),
+        watch=watch,
+    )
+    rest = f"lost {proof.lost:,}, repeated {proof.repeated:,}, moved {proof.moved or 0:,}"
+    wrong = () if proof.holds or proof.broken else (f"the plan does not read the rest: {rest}",)
+    return replace(found, broken=proof.broken, unequal=(*found.unequal, *wrong))
 
 
 def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -13,8 +14,11 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.errors import UsageError
+from shardctl.loaders.verify import verify_loader_plan
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
+from shardctl.planning.resume.seen import resume_unseen
 from tests.cases import counted
 
 NUM = 23
@@ -154,3 +158,18 @@ def test_the_library_hands_out_what_the_plan_and_its_proof_say(way: str) -> None
         assert listed(plan) == rest[: plan.remaining]
         proof = prove(DATA, plan)
         assert (proof.holds, proof.compared) == (True, len(rest))
+
+
+def test_a_plan_is_verified_by_the_library_and_its_proof() -> None:
+    pytest.importorskip("torch", reason="needs PyTorch")
+    settings = {"loader": "torch", "shuffle_seed": 3, "batch": 4, "epochs": 2}
+    plan = resume(DATA, "train", settings, consumed=9)
+    assert verify_loader_plan(DATA, plan).equal
+    fewer = replace(plan, instructions=plan.instructions.select(slice(1, None)))
+    found = verify_loader_plan(DATA, fewer)
+    lost = int(plan.instructions.take[0])
+    assert not found.equal
+    assert found.unequal[0].startswith(f"the plan does not read the rest: lost {lost}, repeated 0")
+    log = resume_unseen(DATA, "train", settings, seen=[1])
+    with pytest.raises(UsageError, match="verify reads no plan of a loader that is from a log"):
+        verify_loader_plan(DATA, log)

@@ -232,6 +232,13 @@ def _order(
 
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
+    if plan.continued_by == "loader":
+        from shardctl.files.silence import silent_libraries
+
+        with silent_libraries(), ProgressBars() as bars:
+            from shardctl.loaders.verify import verify_loader_plan
+
+            return verify_loader_plan(dataset, plan, take=take, watch=bars.show)
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn), ProgressBars() as bars:

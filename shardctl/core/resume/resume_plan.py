@@ -23,6 +23,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import INT64_MAX
+from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
     from shardctl.core.resume.shared_rest import SharedRest
@@ -271,6 +272,21 @@ def as_plan(given: PlanOrPath) -> ResumePlan:
         ShardctlError: it is neither, or no plan is in the file.
     """
     plan: ResumePlan = _PLAN.take(given)
+    return plan
+
+
+def plan_of_tfds(given: PlanOrPath) -> ResumePlan:
+    """Return the plan that an argument is or names, of which TFDS's reader goes on.
+
+    Raises:
+        ShardctlError: as for `as_plan`, or another loader goes on with it.
+    """
+    plan = as_plan(given)
+    if plan.continued_by == "loader":
+        raise UsageError(
+            f"the plan is of {plan.settings.reader.title}, and TFDS's reader does not read it; "
+            "shardctl resume --plan FILE --format python writes the code that goes on"
+        )
     return plan
 
 

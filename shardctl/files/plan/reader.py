@@ -33,7 +33,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
+from shardctl.files.file_text import read_file
 from shardctl.files.head import read_assumptions, read_identity, read_refs, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
@@ -69,7 +69,7 @@ def read_plan(path: Path | str) -> ResumePlan:
             was cut off or edited.
     """
     path = Path(path)
-    return parse_plan(read_file(path, max_num_bytes=MAX_PLAN_BYTES), source=printable(str(path)))
+    return parse_plan(read_file(path), source=printable(str(path)))
 
 
 def parse_plan(data: bytes, *, source: str) -> ResumePlan:
@@ -203,7 +203,9 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     listed = plan.lists_rest or plan.read_config is not None
     if listed is (document["file_instructions"] is None):
         raise DatasetError("file_instructions are null where those of a loader are too many alone")
-    if (plan.stop is None) != (plan.read_config is not None or plan.from_seen):
+    if (plan.stop is None) != (
+        plan.read_config is not None or plan.from_seen or bool(plan.from_consumed)
+    ):
         raise DatasetError("stop is of a plan of another loader")
     if ("continued_by" in document or plan.sources) and plan.settings.stages is None:
         raise DatasetError("continued_by or sources of a pipeline without stages")

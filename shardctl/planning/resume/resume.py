@@ -103,7 +103,7 @@ def resume(
     >>> plan.mode, plan.consumed, plan.remaining, plan.file_instructions[0].skip
     ('exact', 315904, 965263, 976)
     >>> settings = {"loader": "torch", "shuffle_seed": 5, "host": "0/2", "batch": 100, "pass": 3}
-    >>> plan = shardctl.resume("mnist", "train", settings, steps=40)
+    >>> plan = shardctl.resume_loader("mnist", "train", settings, steps=40)  # its older name
     >>> plan.consumed, plan.remaining, [str(call) for call in plan.after_read]
     (4000, 26000, ['set_epoch(epoch=3)', 'skip(batches=40)'])
     """

@@ -77,7 +77,9 @@ def rest_of_plan(plan: ResumePlan) -> LoaderRest:
     """Return the order of a plan whose files are found in a dataset, and where it goes on there."""
     dataset: Dataset = plan.instructions.dataset
     order = order_of(resolved_reading(dataset, plan.spec, plan.settings), plan.settings).order
-    assert isinstance(order, LoaderOrder)
+    # The settings of a plan name a version, of which nothing is assumed any more.
+    said = [text for text in plan.assumptions if text not in order.assumptions]
+    order = LoaderOrder(order.dataset, order.ranges, order.settings, assumptions=said)
     return LoaderRest(
         spec=plan.spec, order=order, consumed=plan.consumed, stop=_stop(order, plan.consumed)
     )

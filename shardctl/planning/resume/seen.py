@@ -14,19 +14,20 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
     as_settings,
-    refuse_loader,
 )
 from shardctl.core.settings.short_form import short_form
-from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Source, Stage, Take, parts_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts, refuse_unreadable
+from shardctl.planning.order import as_read_by
 from shardctl.planning.pinned_sources import resolved_reading, spec_as_given
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.resume import calls_after_read
@@ -47,7 +48,8 @@ def resume_unseen(
         dataset: a reference as "mnist", a path, a list of these, or a Dataset.
         spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
         settings: of these a host counts, which reads what is left of its own share. They need not
-            fix an order: the files are read in theirs.
+            fix an order: the files are read in theirs. Another loader reads the subset that
+            is left, which it mixes by its own rule.
         seen: int64[n], ids, in any order and any number of times; codes of an `Order` where the
             spec reads several splits.
         to_hosts: how many hosts share what is left; None for one reader.
@@ -56,7 +58,8 @@ def resume_unseen(
         A ResumePlan of what is left.
 
     Raises:
-        UsageError: a host of `ds.shard`, whose share only the order tells; a bad spec.
+        UsageError: a host of `ds.shard` or of another loader, whose share only the order tells; a
+            bad spec.
         UnpredictableOrderError: a host of files, where TFDS leaves the order of the splits open.
 
     >>> import shardctl
@@ -65,7 +68,6 @@ def resume_unseen(
     [(0, 1), (2, 2), (5, 59995)]
     """
     settings = as_settings(settings)
-    refuse_loader(settings, "a plan from a log", phrase("say how far it got with {consumed=N}"))
     resolved = resolved_reading(as_dataset(dataset), spec, settings)
     return resume_unseen_of(resolved, settings, seen=seen, to_hosts=to_hosts)
 
@@ -74,8 +76,10 @@ def resume_unseen_of(
     resolved: Resolved, settings: ReadSettings, *, seen: Int64sLike, to_hosts: int | None = None
 ) -> ResumePlan:
     """Return the plan for what is not seen of a spec that is resolved, see `resume_unseen`."""
-    dataset, codes, settings = resolved.dataset, codes_of(resolved), short_form(settings)
-    refuse_unreadable(dataset)
+    resolved, settings = as_read_by(resolved, settings), short_form(settings)
+    dataset, codes, on_tf_data = resolved.dataset, codes_of(resolved), settings.reader.on_tf_data
+    if on_tf_data:
+        refuse_unreadable(dataset)
     if settings.host is not None:
         refuse_open_hosts(resolved, settings.host_mode, settings.host.count)
     reads = _each_once(_share(dataset, resolved.ranges, settings), codes)
@@ -101,13 +105,25 @@ def resume_unseen_of(
         instructions=left if to_hosts is None else nothing,
         from_seen=True,
         hosts=() if to_hosts is None else even_shares(left, to_hosts),
-        after_read=calls_after_read(settings, "exactly-once", settings.epochs),
+        continued_by="file_instructions" if on_tf_data else "loader",
+        after_read=(
+            calls_after_read(settings, "exactly-once", settings.epochs) if on_tf_data else ()
+        ),
+        advice=() if on_tf_data else _OF_SUBSET,
         warnings=(
             *resolved.warnings,
             *_outside(len(own) - num_seen, resolved.spec),
             *_left_out_by_stages(settings),
         ),
     )
+
+
+_OF_SUBSET = (
+    "give the loader a subset of these examples, by their indices (torch.utils.data.Subset, "
+    "Dataset.select) or by their files: its own rule mixes them anew, so they come in another "
+    "order than the rest of the epoch would have had",
+    "later epochs are of the whole dataset again, as the loader counts them",
+)
 
 
 def codes_of(resolved: Resolved) -> ExampleCodes:
@@ -127,12 +143,15 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
                 "{to_hosts=N}, with stages that have no shard"
             )
         )
-    if host is not None and host.count > 1 and settings.host_mode.reads_all:
+    by_order = settings.host_mode.reads_all or not settings.reader.shares_in_modes
+    if host is not None and host.count > 1 and by_order:
         raise UsageError(
             phrase(
-                "{seen} with {host_by=}: which examples are a host's own depends on the order "
+                "{seen} with {}: which examples are a host's own depends on the order "
                 "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
-                host_by=settings.host_by,
+                Argument("host_by", settings.host_by)
+                if settings.reader.shares_in_modes
+                else Argument("host"),
             )
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
@@ -171,7 +190,7 @@ def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
     return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
 
 
-def _is_shared(part: Source | Stage) -> bool:
+def _is_shared(part: object) -> bool:
     return isinstance(part, Shard) and part.num_shards > 1
 
 

@@ -68,7 +68,8 @@ def plan_written(
         words += [] if plan.from_seen else ["--prove"]
         check = f"shardctl resume {shlex.join(words)}"
         if plan.continued_by == "loader":
-            yield f"next: {check} checks it, and --format python writes the code that goes on"
+            code = ", and --format python writes the code that goes on" if plan.stop else ""
+            yield f"next: {check} checks it{code}"
         else:
             yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
     elif form == "python" and plan.continued_by == "loader":

@@ -12,7 +12,7 @@ from shardctl.core.hosts.host import Host, HostLike, as_host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
@@ -92,7 +92,7 @@ def fitted(
         UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
             for another host.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     dataset = dataset_for(plan, source)
     plan = applied(plan, dataset, allow_version=allow_version)
     reads, settings = reads_of_host(plan, host), plan.settings

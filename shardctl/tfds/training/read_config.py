@@ -11,7 +11,7 @@ from typing import Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.builder_layout import Builder
@@ -77,7 +77,7 @@ def read_config(
         dataset = builder.as_dataset(split="train", read_config=config)
     """
     _check_options(options)
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.continued_by == "shardctl.tfds":
         what = "the stages" if plan.shared is None else "the shared rest"
         raise UsageError(

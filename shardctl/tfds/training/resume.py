@@ -14,7 +14,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, ShuffleState, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, ShuffleState, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -80,7 +80,7 @@ def resume(
     """
     return dataset_to_resume(
         builder,
-        as_plan(plan),
+        plan_of_tfds(plan),
         host,
         allow_version=allow_version,
         transform=transform,
@@ -171,7 +171,7 @@ def resume_epochs(
 
     Arguments and errors are those of `resume`.
     """
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "resume_epochs goes epoch by epoch, and stages run over epochs as they say; "

@@ -19,7 +19,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.errors import UsageError
 from shardctl.planning.order import order_of, resolved_spec
@@ -82,7 +82,7 @@ def verify_plan(
         MissingDependencyError: as for `verify`.
     """
     dataset = as_dataset(dataset)
-    plan = as_plan(plan)
+    plan = plan_of_tfds(plan)
     if plan.sources:
         raise UsageError(
             "verify reads no plan of a pipeline with stages: resume with this plan and its proof "

@@ -146,3 +146,22 @@ def test_two_plans_are_compared() -> None:
 def test_no_seed_of_a_stream_is_unknown(mode: Any) -> None:
     with pytest.raises(UsageError, match=f'^mode="{mode}" is for a buffer whose seed is not known'):
         resume(TOY, "train", WAYS["hf streams"], consumed=3, mode=mode)
+
+
+@pytest.mark.parametrize("loader", ["grain", "torch", "stateful", "accelerate", "hf"])
+def test_what_a_log_leaves_over_is_each_example_once(loader: str) -> None:
+    settings = {"loader": loader, "shuffle_seed": 3, "batch": 2}
+    plan = shardctl.resume_unseen(TOY, "train", settings, seen=[0, 4, 5, 12, 4])
+    pairs = zip(plan.instructions.first, plan.instructions.take, strict=True)
+    read = [int(first) + i for first, take in pairs for i in range(take)]
+    assert read == [1, 2, 3, 6, 7, 8, 9, 10, 11]
+    assert (plan.mode, plan.read_config, plan.after_read) == ("exactly-once", None, ())
+    assert "in another order" in plan.advice[0]
+    assert prove(TOY, plan, seen=[0, 4, 5, 12]).holds
+    missed = prove(TOY, plan, seen=[0, 4, 5])
+    assert (missed.holds, missed.lost) == (False, 1)
+
+
+def test_which_examples_are_a_process_own_no_log_says() -> None:
+    with pytest.raises(UsageError, match=r"^seen with host: which examples .* to_hosts=N$"):
+        shardctl.resume_unseen(TOY, "train", {"loader": "torch", "host": "0/2"}, seen=[1])
