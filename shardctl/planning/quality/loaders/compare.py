@@ -89,7 +89,7 @@ def compare_loaders(
     """
     dataset, settings = as_dataset(dataset), as_settings(settings)
     num_hosts = 1 if settings.host is None else settings.host.count
-    if settings.stages is not None:
+    if not settings.takes("batch"):  # which is that of every row
         raise UsageError(
             phrase("{stages} are of tf.data, and other loaders have none; leave {stages} out")
         )
