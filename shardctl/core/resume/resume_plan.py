@@ -178,6 +178,11 @@ class ResumePlan(Tabular):
         return self.remaining_total != WITHOUT_END
 
     @property
+    def is_one_stream(self) -> bool:
+        """Whether the files repeat without end, so that the stream goes on behind the order."""
+        return self.settings.repeat_files
+
+    @property
     def lists_rest(self) -> bool:
         """Whether the file instructions are what is left of the epoch, or of a log."""
         return not self.remaining or bool(self.num_instructions)
