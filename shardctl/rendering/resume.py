@@ -180,7 +180,7 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
         each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
         return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
     place = f"stopped: after {_examples(plan.consumed)}"
-    if plan.settings.stages is not None and plan.continued_by == "shardctl.tfds":
+    if plan.continued_by == "shardctl.tfds":
         return place if len(plan.sources) > 1 else f"{place}, in epoch {plan.epoch}"
     if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
         place += f", in epoch {plan.epoch}"
