@@ -20,7 +20,7 @@ from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.files.comparable_file import is_json, parse_comparable
-from shardctl.files.file_text import MAX_PLAN_BYTES, read_file, working_folder
+from shardctl.files.file_text import read_file, working_folder
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import ref_as_pinned, spec_as_pinned
@@ -181,7 +181,7 @@ def opened_report(given: Any, name: str) -> OpenedReport:
         return OpenedReport(label=name, pinned=PinnedOrder(snapshot=given, label=name))
     path = Path(given)
     label = printable(os.fspath(given))
-    data = read_file(path, max_num_bytes=MAX_PLAN_BYTES)
+    data = read_file(path)
     if not data.strip():
         raise DatasetError(f"{label} is empty; it should hold a snapshot or settings")
     if (_OF_JSON if is_json(data) else _OF_DOCUMENTS).search(data):

@@ -38,7 +38,7 @@ def stated_settings(project: Project) -> dict[str, Any]:
 
 def _from_here(stages: Pipeline, folder: Path) -> Pipeline:
     """Return stages of a file in a folder whose paths lead from the working folder."""
-    from shardctl.core.stages.stages import with_changed
+    from shardctl.core.stages.pipelines import with_changed
     from shardctl.readers.reference import is_fixed, ref_from
 
     here = working_folder()

@@ -1,116 +1,46 @@
-"""Columns of rows: numbers, and texts that have a few forms and numbers in them."""
+"""Rows of answers as columns of Python values, made piece by piece: millions take no memory."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from shardctl.core.on_demand import OnDemand
 
-if TYPE_CHECKING:  # documents ask for records, and NumPy is loaded where there are some
-    from shardctl.core.arrays import Int64s
-
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
-HOLE = "\0"  # where a number goes in a form; no name holds it
+
+Cell = list[Any] | str | int | None  # a column, or the value of all rows
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Numbers:
-    """A column of numbers, as text with at least so many digits, in groups of three if `grouped`.
+def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
+    """Return so many rows of some columns.
 
-    >>> import numpy as np
-    >>> Numbers(values=np.array([7, 1200]), num_digits=3).texts()
-    ['007', '1200']
+    >>> list(rows_of(2, [[5, 7], "train"]))
+    [(5, 'train'), (7, 'train')]
     """
-
-    values: Int64s
-    num_digits: int = 1
-    grouped: bool = False
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def tolist(self) -> list[int]:
-        """Return the numbers."""
-        numbers: list[int] = self.values.tolist()
-        return numbers
-
-    def texts(self) -> list[str]:
-        """Return the numbers as text."""
-        if self.num_digits == 1 and not self.grouped:
-            return list(map(str, self.values.tolist()))
-        sign = "," if self.grouped else ""
-        return list(map(f"{{:0{self.num_digits}{sign}d}}".format, self.values.tolist()))
+    columns = (cell if isinstance(cell, list) else [cell] * count for cell in cells)
+    return zip(*columns, strict=True)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Texts:
-    r"""A column of texts: row i has form `which[i]`, with the numbers of its holes, from 0, put in.
-
-    `which` is None where all have the first form. Every form has a HOLE for each of the holes.
-
-    >>> import numpy as np
-    >>> names = Texts(forms=["a-\0-of-2", "b-\0"], which=np.array([0, 1]),
-    ...               holes=(Numbers(values=np.array([0, 1]), num_digits=2),))
-    >>> names.tolist()
-    ['a-00-of-2', 'b-01']
-    """
-
-    forms: Sequence[str]
-    which: Int64s | None = None
-    holes: tuple[Numbers, ...] = ()
-
-    def __len__(self) -> int:
-        return len(self.holes[0]) if self.which is None else len(self.which)
-
-    def followed_by(self, form: str, *holes: Numbers) -> Texts:
-        """Return the texts with another text after them."""
-        forms = [before + form for before in self.forms]
-        return Texts(forms=forms, which=self.which, holes=(*self.holes, *holes))
-
-    def tolist(self) -> list[str]:
-        """Return the texts."""
-        if not len(self):
-            return []
-        if not self.holes:
-            assert self.which is not None
-            return list(map(self.forms.__getitem__, self.which.tolist()))
-        # One format call over all of them.
-        forms = [form.replace("%", "%%") for form in self.forms]
-        for hole in self.holes:
-            spec = "%s" if hole.grouped else f"%0{hole.num_digits}d"
-            forms = [form.replace(HOLE, spec, 1) for form in forms]
-        numbers = [hole.texts() if hole.grouped else hole.tolist() for hole in self.holes]
-        if self.which is None:
-            lines = f"{forms[0]}{HOLE}" * len(self)
-        else:
-            ended = [f"{form}{HOLE}" for form in forms]
-            lines = "".join(map(ended.__getitem__, self.which.tolist()))
-        return (lines % tuple(chain.from_iterable(zip(*numbers, strict=True)))).split(HOLE)[:-1]
+def rows_on_demand(
+    size: int, columns: Callable[[int, int], Sequence[Cell]]
+) -> OnDemand[tuple[Any, ...]]:
+    """Return rows any of which can be made: `columns(start, stop)` are those of [start, stop)."""
+    return OnDemand(
+        size,
+        lambda index: next(rows_of(1, columns(index, index + 1))),
+        lambda: chain.from_iterable(rows_of(*piece) for piece in _pieces(size, columns)),
+    )
 
 
-def texts_of(texts: Iterable[str]) -> Texts:
-    """Return texts as a column; those that are there several times are one form.
-
-    >>> texts_of(["-", "7", "-"]).forms
-    ['-', '7']
-    """
-    import numpy as np
-
-    places: dict[str, int] = {}
-    which = [places.setdefault(text, len(places)) for text in texts]
-    return Texts(forms=list(places), which=np.array(which, np.int64))
-
-
-Cell = Numbers | Texts | str | int | None  # a column, or the value of all rows
-
-
-def cell_values(cell: Cell, count: int) -> Sequence[object]:
-    """Return the values of a column of so many rows."""
-    return cell.tolist() if isinstance(cell, Numbers | Texts) else [cell] * count
+def _pieces(
+    size: int, columns: Callable[[int, int], Sequence[Cell]]
+) -> Iterator[tuple[int, Sequence[Cell]]]:
+    for start in range(0, size, _PIECE):
+        stop = min(start + _PIECE, size)
+        yield stop - start, columns(start, stop)
 
 
 class RecordStream:
@@ -125,18 +55,16 @@ class RecordStream:
         self.fields = tuple(fields)
         self.pieces = pieces
 
-    def rows(self) -> Iterator[tuple[object, ...]]:
+    def rows(self) -> Iterator[tuple[Any, ...]]:
         """Yield the values of the mappings, one after the other."""
-        for count, cells in self.pieces():
-            yield from zip(*(cell_values(cell, count) for cell in cells), strict=True)
+        return chain.from_iterable(rows_of(*piece) for piece in self.pieces())
 
 
 class Records(RecordStream, OnDemand[dict[str, Any]]):
     """Such mappings any of which can be made: `columns(start, stop)` are those of [start, stop).
 
-    >>> import numpy as np
     >>> squares = Records(3, ("n", "square"), lambda start, stop: [
-    ...     Numbers(values=np.arange(start, stop)), Numbers(values=np.arange(start, stop) ** 2)])
+    ...     list(range(start, stop)), [n * n for n in range(start, stop)]])
     >>> len(squares), squares[2]
     (3, {'n': 2, 'square': 4})
     """
@@ -144,19 +72,9 @@ class Records(RecordStream, OnDemand[dict[str, Any]]):
     def __init__(
         self, size: int, fields: Sequence[str], columns: Callable[[int, int], Sequence[Cell]]
     ) -> None:
-        def pieces() -> Iterator[tuple[int, Sequence[Cell]]]:
-            for start in range(0, size, _PIECE):
-                stop = min(start + _PIECE, size)
-                yield stop - start, columns(start, stop)
+        def record(row: tuple[Any, ...]) -> dict[str, Any]:
+            return dict(zip(fields, row, strict=True))
 
-        def rows(count: int, cells: Sequence[Cell]) -> Iterator[dict[str, Any]]:
-            values = (cell_values(cell, count) for cell in cells)
-            return (dict(zip(fields, row, strict=True)) for row in zip(*values, strict=True))
-
-        RecordStream.__init__(self, fields, pieces)
-        OnDemand.__init__(
-            self,
-            size,
-            lambda index: next(rows(1, columns(index, index + 1))),
-            lambda: chain.from_iterable(rows(*piece) for piece in pieces()),
-        )
+        rows = rows_on_demand(size, columns)
+        RecordStream.__init__(self, fields, lambda: _pieces(size, columns))
+        OnDemand.__init__(self, size, lambda index: record(rows[index]), lambda: map(record, rows))

@@ -23,6 +23,8 @@ def printable(text: str, limit: int = 200) -> str:
     >>> printable("x" * 300, limit=10)
     'xxxxxxxxx…'
     """
+    if len(text) <= limit and text.isprintable():
+        return text
     shown = text[: limit + 1]  # no escape is shorter than what it stands for
     if not shown.isprintable():
         shown = "".join(

@@ -234,6 +234,5 @@ PARQUET_BATCH = 100
 TFRECORD_HEADER_BYTES = 12
 TFRECORD_FOOTER_BYTES = 4
 
-# xla/tsl/lib/hash/crc32c.h: kMaskDelta of Mask; the polynomial is that of CRC32C, reflected.
+# xla/tsl/lib/hash/crc32c.h: kMaskDelta of Mask.
 CRC32C_MASK_DELTA = 0xA282EAD8
-CRC32C_POLYNOMIAL = 0x82F63B78

@@ -15,7 +15,7 @@ from shardctl.core.snapshot.snapshot import KIND, Snapshot
 from shardctl.core.text import choices, printable
 from shardctl.errors import DatasetError
 from shardctl.files import fields
-from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
+from shardctl.files.file_text import read_file
 from shardctl.files.head import read_head
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import PLAN_KIND, plan_fields
@@ -49,7 +49,7 @@ def read_comparable(path: Path) -> Snapshot | PlanListing:
         DatasetError: the file cannot be read, is torn or edited, of another version, or of a kind
             that is not compared.
     """
-    data = read_file(path, max_num_bytes=MAX_PLAN_BYTES)
+    data = read_file(path)
     return parse_comparable(data, source=printable(str(path)))
 
 

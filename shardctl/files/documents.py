@@ -15,16 +15,12 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
-from shardctl.core.columns import RecordStream
+from shardctl.core.columns import Cell, RecordStream
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
-
-if TYPE_CHECKING:  # loads NumPy
-    from shardctl.files.rows_as_bytes import Writer
 
 Document = dict[str, Any]
 
@@ -71,7 +67,7 @@ def _json(value: object, indent: str) -> Iterator[str]:
     """Yield a nested value; one that is not is a line of the encoder that is written in C."""
     deeper = indent + "  "
     if isinstance(value, RecordStream):
-        pieces = _written(value, _json_writer(value.fields, f",\n{deeper}"))
+        pieces = json_lines(value, f",\n{deeper}", "")
         yield f"[{next(pieces)[1:]}"
         yield from pieces
         yield f"\n{indent}]"
@@ -96,37 +92,45 @@ def json_line(value: object) -> str:
     ["a#\u0023[error]", "\u009b1m"]
     """
     value = list(value) if isinstance(value, OnDemand) else value
-    text = _encode(value).replace("##", "#\\u0023")
-    if (text.isascii() and "\x7f" not in text) or text.isprintable():
+    text = _encode(value)
+    if _acts_on_nothing(text):
         return text
-    return _encode_ascii(value).replace("##", "#\\u0023")
+    text = text if text.isprintable() else _encode_ascii(value)
+    return text.replace("##", "#\\u0023")
 
 
-def json_lines(records: RecordStream) -> Iterator[bytes | bytearray]:
+def _acts_on_nothing(text: str) -> bool:
+    """Return whether neither a terminal nor a runner of CI would act on a text."""
+    return "##" not in text and text.isprintable()
+
+
+def json_lines(records: RecordStream, lead: str = "", end: str = "\n") -> Iterator[str]:
     """Yield each record as JSON on a line, many of them at once."""
-    return _pieces(records, _json_writer(records.fields, "", "\n"))
+    keys = (f"{json_line(field)}: " for field in records.fields)
+    return _lines(records, [f"{lead}{{", *keys], f"}}{end}", json_line)
 
 
-def _json_writer(fields: Sequence[str], lead: str, end: str = "") -> Writer:
-    from shardctl.files.rows_as_bytes import Writer
+def _lines(
+    records: RecordStream, texts: Sequence[str], end: str, write: Callable[[object], str]
+) -> Iterator[str]:
+    """Yield records as text, many at once: what each begins with, a text before each value, an end.
 
-    keys = [f"{json_line(field)}: " for field in fields]
-    return Writer(
-        before=[f"{', ' if place else lead + '{'}{key}" for place, key in enumerate(keys)],
-        after="}" + end,
-        cell=json_line,
-        row=lambda row: lead + json_line(dict(zip(fields, row, strict=True))) + end,
-    )
-
-
-def _written(records: RecordStream, writer: Writer) -> Iterator[str]:
-    return (piece.decode() for piece in _pieces(records, writer))
+    `write` writes a value, whatever the others are.
+    """
+    lead, *keys, end = (text.replace("%", "%%") for text in (*texts, end))
+    form = f"{lead}{', '.join(f'{key}%s' for key in keys)}{end}"
+    for count, cells in records.pieces():
+        columns = [_written(cell, count, write) for cell in cells]
+        yield "".join(map(form.__mod__, zip(*columns, strict=True)))
 
 
-def _pieces(records: RecordStream, writer: Writer) -> Iterator[bytes | bytearray]:
-    from shardctl.files.rows_as_bytes import written_rows
-
-    return (written_rows(columns, count, writer) for count, columns in records.pieces())
+def _written(cell: Cell, count: int, write: Callable[[object], str]) -> Iterable[object]:
+    """Return what a column is written as, each text that it holds once."""
+    if not isinstance(cell, list):
+        return [write(cell)] * count
+    if set(map(type, cell)) == {int}:
+        return cell
+    return map({value: write(value) for value in set(cell)}.__getitem__, cell)
 
 
 def to_yaml(document: Document) -> Iterator[str]:
@@ -153,7 +157,8 @@ def to_yaml(document: Document) -> Iterator[str]:
 def _yaml(value: object, indent: str) -> Iterator[str]:
     """Yield the lines of a nested value, each with its line break, or many of them."""
     if isinstance(value, RecordStream):
-        yield from _written(value, _yaml_writer(value.fields, f"{indent}- "))
+        keys = (f"{yaml_line(field)}: " for field in value.fields)
+        yield from _lines(value, [f"{indent}- {{", *keys], "}\n", yaml_line)
         return
     for key, item in _items(value):
         lead = f"{indent}-" if key is None else f"{indent}{yaml_line(key)}:"
@@ -175,18 +180,6 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
         else:
             yield f"{lead}\n"
             yield from _yaml(item, f"{indent}  " if isinstance(item, dict) else indent)
-
-
-def _yaml_writer(fields: Sequence[str], lead: str) -> Writer:
-    from shardctl.files.rows_as_bytes import Writer
-
-    keys = [f"{yaml_line(field)}: " for field in fields]
-    return Writer(
-        before=[f"{', ' if place else lead + '{'}{key}" for place, key in enumerate(keys)],
-        after="}\n",
-        cell=yaml_line,
-        row=lambda row: f"{lead}{yaml_line(dict(zip(fields, row, strict=True)))}\n",
-    )
 
 
 _YAML_WORD = re.compile(r"[A-Za-z_/][A-Za-z0-9_./+-]*")
@@ -288,7 +281,11 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStrea
     """
     if isinstance(rows, RecordStream):
         yield from to_csv(header, ())
-        yield from _written(rows, _csv_writer(rows.fields))
+        form = f"{','.join(['%s'] * len(rows.fields))}\n"
+        for count, (first, *others) in rows.pieces():
+            columns = [_written(first, count, _first_csv_cell)]
+            columns += [_written(cell, count, _csv_cell) for cell in others]
+            yield "".join(map(form.__mod__, zip(*columns, strict=True)))
         return
     waiting = itertools.chain((header,), rows)
     while batch := list(itertools.islice(waiting, _ROWS)):
@@ -300,21 +297,17 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStrea
         yield text
 
 
-def _csv_writer(fields: Sequence[str]) -> Writer:
-    from shardctl.files.rows_as_bytes import Writer
-
-    return Writer(
-        before=["," if place else "" for place in range(len(fields))],
-        after="\n",
-        cell=partial(_csv_cell, is_alone=len(fields) == 1),
-        row=_inert_csv_line,
-    )
+_CSV_WORD = re.compile(r"\w[\w./-]*", re.ASCII)
 
 
-def _csv_cell(value: object, *, is_alone: bool) -> str:
-    text = _csv_text(value) if isinstance(value, str) else value
-    # A row of one cell without text is written otherwise.
-    return _csv_lines([[text]])[:-1] if is_alone else _csv_lines([[0, text]])[2:-1]
+def _csv_cell(value: object) -> str:
+    if isinstance(value, str) and _CSV_WORD.fullmatch(value):
+        return value
+    return _inert_csv_line((0, value))[2:-1]
+
+
+def _first_csv_cell(value: object) -> str:
+    return _inert_csv_line((value, 0))[:-3]
 
 
 def _csv_lines(rows: Iterable[Sequence[object]]) -> str:

@@ -12,7 +12,6 @@ from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, NotThereError
 
 MAX_FILE_BYTES = 1 << 30  # a million shards take about 20 MB
-MAX_PLAN_BYTES = 1 << 31  # of a plan file, which has a line a file; ten million take 1.3 GB
 MAX_VALUES = 20_000_000  # of a document; two splits of a million shards have 2,000,000
 _PIECE = 1 << 20
 

@@ -7,7 +7,7 @@ Reading the pipeline of TensorFlow is not done here: it comes as stages (`shardc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
@@ -20,6 +20,7 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 if TYPE_CHECKING:
     from shardctl.core.arrays import Int64s
     from shardctl.core.iteration.iteration import Node
+    from shardctl.core.stages.stages import Pipeline, Read
     from shardctl.planning.lint.lint import Finding
     from shardctl.planning.order import PlannedOrder
 
@@ -256,8 +257,8 @@ class Inspection(Tabular):
 
     def _node(self) -> Node:
         from shardctl.core.iteration.build import build
-        from shardctl.core.iteration.generator import ScriptSeeds
         from shardctl.core.settings.short_form import stages_of
+        from shardctl.core.shuffle.generator import ScriptSeeds
 
         seeds = ScriptSeeds(self.settings.global_seed)
         return build(stages_of(self.settings), _no_reader, seeds=seeds)
@@ -288,16 +289,11 @@ def _default_spec(dataset: Dataset) -> str | None:
         return None
 
 
-def _reading(part: Any, spec: str) -> Any:
-    """Return a pipeline, or a part of one, in which readers that name nothing read a spec."""
-    from shardctl.core.stages.stages import Read
+def _reading(pipeline: Pipeline, spec: str) -> Pipeline:
+    """Return a pipeline in which readers that name nothing read a spec."""
+    from shardctl.core.stages.pipelines import with_changed
 
-    if isinstance(part, tuple):
-        return tuple(_reading(one, spec) for one in part)
-    if isinstance(part, Read):
-        return replace(part, spec=spec) if (part.spec, part.data) == (None, None) else part
-    if not is_dataclass(part) or isinstance(part, type):
-        return part
-    inner = {each.name: getattr(part, each.name) for each in fields(part)}
-    held = {name: one for name, one in inner.items() if isinstance(one, tuple) or is_dataclass(one)}
-    return replace(part, **{name: _reading(one, spec) for name, one in held.items()})
+    def read(one: Read) -> Read:
+        return replace(one, spec=spec) if (one.spec, one.data) == (None, None) else one
+
+    return with_changed(pipeline, read=read)

@@ -12,7 +12,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
-from shardctl.core.columns import Cell, Numbers, Records, RecordStream, cell_values
+from shardctl.core.columns import Cell, Records, RecordStream, rows_of
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.on_demand import OnDemand
@@ -76,21 +76,20 @@ def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Ce
     """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
     split, shard, index = order.codes.places(codes)
     return [
-        Numbers(values=positions),
-        Numbers(values=order.epoch_of(positions)),
-        Numbers(values=order.steps_of(positions)[0]) if order.has_steps else None,
-        order.codes.id_column(codes),
-        order.codes.tfds_id_column(split, shard, index),
+        positions.tolist(),
+        order.epoch_of(positions).tolist(),
+        order.steps_of(positions)[0].tolist() if order.has_steps else None,
+        order.codes.ids(codes),
+        order.codes.tfds_ids_at(split, shard, index),
         shard_names(order.dataset.splits, split, shard),
-        Numbers(values=index),
+        index.tolist(),
     ]
 
 
 def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     """Return the examples with these codes (int64[q]) at these positions (int64[q])."""
     in_batch = order.steps_of(positions)[1].tolist() if order.has_steps else repeat(None)
-    columns = match_columns(order, positions, codes)
-    rows = zip(*(cell_values(column, len(codes)) for column in columns), strict=True)
+    rows = rows_of(len(codes), match_columns(order, positions, codes))
     return [
         Match(
             position=position,

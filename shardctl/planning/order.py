@@ -181,8 +181,8 @@ def _with_stages(
     known: Mapping[str, Dataset] | None = None,
 ) -> PlannedOrder:
     """Return the order of settings with stages, of those that say the same where there are such."""
-    from shardctl.core.iteration.openness import open_stages
     from shardctl.core.settings.short_form import of_one_reader, stages_of
+    from shardctl.core.stages.pipelines import open_stages
     from shardctl.core.stages.text import text_of_part
     from shardctl.planning.sources import sources, spec_of_reader
 

@@ -8,7 +8,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import of_one_reader
 from shardctl.core.snapshot.snapshot import PinnedSource, Snapshot, datasets_of
 from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.planning.order import PlannedOrder, order_of, resolved_spec
 from shardctl.planning.sources import (
     ResolvedSources,

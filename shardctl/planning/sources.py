@@ -20,6 +20,8 @@ from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.part import Source
+from shardctl.core.stages.pipelines import readers_of, sources_of
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
@@ -31,11 +33,8 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shared,
     Shuffle,
-    Source,
     Take,
     Zip,
-    readers_of,
-    sources_of,
 )
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable, quoted

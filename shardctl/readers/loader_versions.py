@@ -16,7 +16,7 @@ from shardctl.core.loaders.loader import LOADERS, VerifiedVersion, public_versio
 from shardctl.core.text import printable
 from shardctl.errors import ShardctlError
 from shardctl.files.head import kind_head
-from shardctl.readers.index.counting.cache import cache_folder
+from shardctl.readers.index.counting.known import cache_folder
 
 _MOST_BYTES = 100_000
 

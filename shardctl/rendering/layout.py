@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from shardctl.core.columns import LONG, Numbers, Records, RecordStream, Texts, texts_of
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.columns import Records
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -14,7 +14,6 @@ from shardctl.files.head import head
 from shardctl.files.stores.stores import is_remote
 from shardctl.planning.layout import Layout, Shard, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
-from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.quantities import first_and_last, human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
 
@@ -108,8 +107,6 @@ def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
 
 def _rows(split: SplitLayout, num_columns: int) -> OnDemand[Sequence[str]]:
     num_shards = split.split.num_shards
-    if _is_long(split):
-        return TextRows(num_shards, lambda *rows: _columns_of_facts(split.split, *rows))
     shards = OnDemand(num_shards, lambda i: next(split.shards(i, i + 1)), split.shards)
     return shards.map(lambda shard: _facts(shard)[:num_columns])
 
@@ -133,9 +130,7 @@ def layout_document(layout: Layout) -> Document:
     splits = [
         {
             **size_record(split),
-            "shards": _records(split.split)
-            if _is_long(split)
-            else [dict(zip(_RECORD, shard, strict=True)) for shard in split.shards()],
+            "shards": _records(split),
             "balance": asdict(split.balance),
             **split_fields(split.split, layout.dataset),
         }
@@ -159,62 +154,13 @@ def size_record(split: SplitLayout) -> Document:
     }
 
 
-def layout_rows(layout: Layout) -> Iterable[Sequence[object]] | RecordStream:
+def layout_rows(layout: Layout) -> Iterator[Sequence[object]]:
     """Return a CSV row for each shard."""
-    splits = [split.split for split in layout.splits]
-    if sum(split.num_shards for split in splits) < LONG or not all(map(_has_columns, splits)):
-        return ((split.split.name, *shard) for split in layout.splits for shard in split.shards())
-    return RecordStream(
-        CSV_HEADER,
-        lambda: (
-            (count, [split.name, *cells])
-            for split in splits
-            for count, cells in _records(split).pieces()
-        ),
-    )
+    return ((split.split.name, *shard) for split in layout.splits for shard in split.shards())
 
 
-def _is_long(split: SplitLayout) -> bool:
-    return split.split.num_shards >= LONG and _has_columns(split.split)
+def _records(split: SplitLayout) -> Records:
+    def columns(start: int, stop: int) -> list[list[object]]:
+        return list(map(list, zip(*split.shards(start, stop), strict=True)))
 
-
-def _has_columns(split: Split) -> bool:
-    """Whether the sizes of its files are a column: all are known, or none."""
-    return split.shard_bytes is None or None not in split.shard_bytes
-
-
-def _records(split: Split) -> Records:
-    return Records(split.num_shards, _RECORD, lambda *rows: _columns(split, *rows))
-
-
-def _columns(
-    split: Split, start: int, stop: int
-) -> tuple[Numbers, Texts, Numbers, Numbers, Numbers | None]:
-    """Return the fields of shards [start, stop) as columns; so many of them have loaded NumPy."""
-    import numpy as np
-
-    from shardctl.core.arrays import constant
-    from shardctl.core.dataset.shard_names import shard_names
-
-    shards = split.shards64[start:stop]
-    sizes = split.shard_bytes
-    return (
-        Numbers(values=shards),
-        shard_names([split], constant(0, stop - start), shards),
-        Numbers(values=split.offsets64()[start:stop]),
-        Numbers(values=split.lengths64()[start:stop]),
-        None if sizes is None else Numbers(values=np.array(sizes[start:stop], np.int64)),
-    )
-
-
-def _columns_of_facts(split: Split, start: int, stop: int) -> list[Numbers | Texts]:
-    """Return what a table says of shards [start, stop) as columns."""
-    _, names, first, lengths, sizes = _columns(split, start, stop)
-    last: Numbers | Texts = Numbers(values=first.values + (lengths.values - 1))
-    if not lengths.values.all():
-        pairs = zip(last.tolist(), lengths.tolist(), strict=True)
-        last = texts_of(str(number) if length else "-" for number, length in pairs)
-    facts: list[Numbers | Texts] = [names, first, last, lengths]
-    if sizes is not None:
-        facts.append(texts_of(map(human_bytes, sizes.tolist())))
-    return facts
+    return Records(split.split.num_shards, _RECORD, columns)

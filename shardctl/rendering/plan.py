@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import LONG, Cell, RecordStream
+from shardctl.core.columns import LONG, Cell, RecordStream, rows_on_demand
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
-from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
 
 if TYPE_CHECKING:
@@ -53,11 +52,11 @@ def plan_table(plans: Plans, screen: Screen) -> Iterator[str]:
         yield paragraph(_total(plan), screen)
 
 
-def _rows(plan: Plan, dataset: Dataset) -> OnDemand[Sequence[str]]:
+def _rows(plan: Plan, dataset: Dataset) -> OnDemand[Any]:
     if not _is_long(plan):
         return plan.file_instructions.map(_row)
     reads = _reads(plan, dataset)
-    return TextRows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(_SHOWN))
+    return rows_on_demand(len(reads), lambda *rows: reads.select(slice(*rows)).cells(_SHOWN))
 
 
 def _is_long(plan: Plan) -> bool:

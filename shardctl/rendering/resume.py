@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
+from typing import Any
 
-from shardctl.core.columns import RecordStream
+from shardctl.core.columns import RecordStream, rows_on_demand
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
@@ -14,7 +15,6 @@ from shardctl.files.documents import Document
 from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
-from shardctl.rendering.text.column_tables import TextRows
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
@@ -236,9 +236,9 @@ def _left(plan: ResumePlan) -> str:
     return left
 
 
-def _rows(reads: Reads) -> TextRows:
+def _rows(reads: Reads) -> Sequence[Sequence[Any]]:
     fields = ("filename", "skip", "take", "examples_in_shard")
-    return TextRows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
+    return rows_on_demand(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
 
 
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import io
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, pairwise
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.columns import Cell, RecordStream
+from shardctl.core.columns import RecordStream
 from shardctl.core.order.order import Order
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
-from shardctl.files.rows_as_bytes import Choice, parts_of, rows_as_bytes
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.shard_map import Strips, Visit, strips
 from shardctl.planning.simulate import Simulation
@@ -61,20 +60,27 @@ def simulate_document(simulation: Simulation) -> Document:
     return {**_document_without_ids(simulation), "ids": ids}
 
 
-def simulate_json(simulation: Simulation) -> Iterator[str | bytearray]:
+def simulate_json(simulation: Simulation) -> Iterator[str]:
     """Yield the document as JSON, the ids chunk by chunk."""
     yield "".join(to_json(_document_without_ids(simulation))).removesuffix("\n}\n")
     yield ',\n  "ids": ['
-    yield from _ids(simulation, [b", "])
+    separator = ""
+    for ids in _ids(simulation):
+        yield f"{separator}{json_line(ids)[1:-1]}"
+        separator = ", "
     yield "]\n}\n"
 
 
-def simulate_yaml(simulation: Simulation) -> Iterator[str | bytearray]:
+def simulate_yaml(simulation: Simulation) -> Iterator[str]:
     """Yield the document as YAML, the ids chunk by chunk."""
     yield from to_yaml(_document_without_ids(simulation))
     yield "ids: ["
-    # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
-    yield from _ids(simulation, [b",\n  ", *[b", "] * (_IDS_IN_LINE - 1)])
+    separator = ""
+    for ids in _ids(simulation):
+        # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
+        for start in range(0, len(ids), _IDS_IN_LINE):
+            yield f"{separator}{json_line(ids[start : start + _IDS_IN_LINE])[1:-1]}"
+            separator = ",\n  "
     yield "]\n"
 
 
@@ -90,33 +96,22 @@ def _document_without_ids(simulation: Simulation) -> Document:
     }
 
 
-def _ids(simulation: Simulation, separators: Sequence[bytes]) -> Iterator[bytearray]:
-    """Yield the ids as JSON, with these separators by turns before all but the first."""
-    start = len(separators[0])
-    for _, codes in _pieces(simulation):
-        before = Choice(entries=separators, which=np.arange(len(codes)) % len(separators))
-        ids = parts_of(simulation.order.codes.id_column(codes), json_line)
-        yield rows_as_bytes([before, *ids], len(codes))[start:]
-        start = 0
+def _ids(simulation: Simulation) -> Iterator[list[int] | list[str]]:
+    return (simulation.order.codes.ids(codes) for _, codes in _pieces(simulation))
 
 
-def id_lines(simulation: Simulation) -> Iterator[bytearray]:
+def id_lines(simulation: Simulation) -> Iterator[str]:
     """Yield the ids, a line each."""
-    return _lines(simulation, simulation.order.codes.id_column)
+    return ("".join(f"{name}\n" for name in ids) for ids in _ids(simulation))
 
 
-def tfds_id_lines(simulation: Simulation) -> Iterator[bytearray]:
+def tfds_id_lines(simulation: Simulation) -> Iterator[str]:
     """Yield the tfds_ids, a line each."""
-    codes_of = simulation.order.codes
-    return _lines(simulation, lambda codes: codes_of.tfds_id_column(*codes_of.places(codes)))
-
-
-def _lines(simulation: Simulation, column: Callable[[Int64s], Cell]) -> Iterator[bytearray]:
     for _, codes in _pieces(simulation):
-        yield rows_as_bytes([*parts_of(column(codes)), b"\n"], len(codes))
+        yield "".join(f"{name}\n" for name in simulation.order.codes.tfds_ids(codes))
 
 
-def simulate_lines(simulation: Simulation) -> Iterator[bytes | bytearray]:
+def simulate_lines(simulation: Simulation) -> Iterator[str]:
     """Yield a JSON record for each example, a line each."""
     return json_lines(simulate_rows(simulation))
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
-from typing import Any, Literal
+from operator import attrgetter
+from typing import Any
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostBy
@@ -13,6 +14,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages import stages as call
 from shardctl.core.stages.fields import KernelPair
+from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
 
@@ -42,8 +44,8 @@ class StageCalls:
         return made
 
     @singledispatchmethod
-    def _source(self, source: call.Source) -> Any:
-        raise _unknown(getattr(source, "call", source.name))
+    def _source(self, source: Source) -> Any:
+        raise _unknown(source.called)
 
     @_source.register
     def _(self, source: call.Read) -> Any:
@@ -102,77 +104,38 @@ class StageCalls:
             stop_on_empty_dataset=source.stop_on_empty,
         )
 
-    @singledispatchmethod
-    def _stage(self, stage: call.Stage, made: Any) -> Any:
-        raise _unknown(getattr(stage, "call", stage.name))
+    def _stage(self, stage: Stage, made: Any) -> Any:
+        tf = tensorflow()
+        match stage:
+            case call.Shuffle(seed=tuple(pair)):
+                return _shuffled_by_pair(made, stage.buffer, pair, stage.reshuffle)
+            case call.AssertCardinality():
+                return made.apply(tf.data.experimental.assert_cardinality(stage.count))
+            case call.Concatenate():
+                return made.concatenate(self.dataset(stage.other))
+            case call.WithOptions():
+                return made.with_options(_options(stage))
+        found = stage.in_tf()
+        if found is None:
+            raise _unknown(stage.called)
+        function = [_passed_on(made.element_spec)] if found.takes_function else []
+        named = {name: _real(value) for name, value in found.by_name.items()}
+        return getattr(made, found.method)(*function, *map(_real, found.by_place), **named)
 
-    @_stage.register
-    def _(self, stage: call.Shuffle, made: Any) -> Any:
-        if isinstance(stage.seed, tuple):
-            return _shuffled_by_pair(made, stage.buffer, stage.seed, stage.reshuffle)
-        return made.shuffle(stage.buffer, seed=stage.seed, reshuffle_each_iteration=stage.reshuffle)
 
-    @_stage.register
-    def _(self, stage: call.Repeat, made: Any) -> Any:
-        return made.repeat(stage.count)
+def _real(value: Any) -> Any:
+    """Return an argument, a constant of TensorFlow as what it is."""
+    return attrgetter(value)(tensorflow()) if isinstance(value, OfTensorflow) else value
 
-    @_stage.register
-    def _(self, stage: call.Batch, made: Any) -> Any:
-        return made.batch(stage.size, drop_remainder=stage.drop_remainder)
 
-    @_stage.register
-    def _(self, stage: call.Unbatch, made: Any) -> Any:
-        return made.unbatch()
-
-    @_stage.register
-    def _(self, stage: call.Shard, made: Any) -> Any:
-        return made.shard(stage.num_shards, stage.index)
-
-    @_stage.register
-    def _(self, stage: call.Take, made: Any) -> Any:
-        return made.take(stage.count)
-
-    @_stage.register
-    def _(self, stage: call.Skip, made: Any) -> Any:
-        return made.skip(stage.count)
-
-    @_stage.register
-    def _(self, stage: call.Cache, made: Any) -> Any:
-        return made.cache()
-
-    @_stage.register
-    def _(self, stage: call.Map, made: Any) -> Any:
-        return made.map(
-            _passed_on(made.element_spec),
-            num_parallel_calls=_number(stage.calls),
-            deterministic=stage.deterministic,
-        )
-
-    @_stage.register
-    def _(self, stage: call.AssertCardinality, made: Any) -> Any:
-        return made.apply(tensorflow().data.experimental.assert_cardinality(stage.count))
-
-    @_stage.register
-    def _(self, stage: call.Prefetch, made: Any) -> Any:
-        return made.prefetch(_number(stage.size))
-
-    @_stage.register
-    def _(self, stage: call.Concatenate, made: Any) -> Any:
-        return made.concatenate(self.dataset(stage.other))
-
-    @_stage.register
-    def _(self, stage: call.WithOptions, made: Any) -> Any:
-        options = tensorflow().data.Options()
-        own = options.experimental_optimization
-        if stage.deterministic is not None:
-            options.deterministic = stage.deterministic
-        if stage.fusion is not None:
-            own.shuffle_and_repeat_fusion = stage.fusion
-        if stage.optimizations is not None:
-            own.apply_default_optimizations = stage.optimizations
-        if stage.warm_start is not None:
-            options.experimental_warm_start = stage.warm_start
-        return made.with_options(options)
+def _options(stage: call.WithOptions) -> Any:
+    options = tensorflow().data.Options()
+    for name, attribute in stage.attributes.items():
+        value = getattr(stage, name)
+        if value is not None:
+            *within, last = attribute.split(".")
+            setattr(attrgetter(".".join(within))(options) if within else options, last, value)
+    return options
 
 
 def _unknown(name: str) -> UsageError:
@@ -183,11 +146,6 @@ def _unknown(name: str) -> UsageError:
             name,
         )
     )
-
-
-def _number(value: int | Literal["auto"] | None) -> int | None:
-    autotune: int = tensorflow().data.AUTOTUNE
-    return autotune if value == "auto" else value
 
 
 def _passed_on(spec: Any) -> Callable[..., Any]:

@@ -12,18 +12,19 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import google_crc32c
 import pytest
 
 from shardctl.files.stores.stores import store_of
-from shardctl.readers.records.crc32c import extend_crc32c, masked
 from shardctl.readers.records.read_file import count_file
+from shardctl.readers.records.tfrecord.blocks import masked
 
 NUM_FILES = 4
 
 
 def written(folder: Path, sizes: Sequence[int]) -> list[str]:
     """Write files of records of these sizes each."""
-    extend, data = extend_crc32c(), os.urandom(1 << 20)
+    extend, data = google_crc32c.extend, os.urandom(1 << 20)
 
     def with_checksum(part: bytes) -> bytes:
         return part + struct.pack("<I", masked(extend(0, part)))

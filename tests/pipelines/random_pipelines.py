@@ -9,6 +9,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
+from shardctl.core.stages.part import Source, Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -23,8 +24,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Source,
-    Stage,
     Take,
     Unbatch,
     Values,

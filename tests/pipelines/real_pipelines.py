@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any, Literal
 
+from shardctl.core.stages.part import Source, Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -21,8 +22,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Source,
-    Stage,
     Take,
     Unbatch,
     Values,

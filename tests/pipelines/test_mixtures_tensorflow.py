@@ -12,10 +12,10 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.iteration.build import build
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.passes import iteration_of_pass
+from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.stages import (
     Batch,

@@ -183,7 +183,7 @@ class _Draft:
 
     def _stages(self, stages: "Pipeline") -> "Pipeline":
         """Return stages whose paths lead from the file."""
-        from shardctl.core.stages.stages import with_changed
+        from shardctl.core.stages.pipelines import with_changed
         from shardctl.files.file_text import working_folder
         from shardctl.readers.reference import ref_from
 

@@ -408,17 +408,18 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 
 def _say_size(plan: "ResumePlan", out: OutputOptions) -> None:
-    from shardctl.files.file_text import MAX_PLAN_BYTES
+    from shardctl.files.file_text import MAX_VALUES
     from shardctl.files.plan.writer import record_size
 
     count = plan.num_instructions
     reads = plan.instructions if len(plan.instructions) else plan.hosts[0].instructions
     on_disk = count * record_size(reads) / 1e6
-    if out.output is not None and out.format != "csv" and on_disk * 1e6 > MAX_PLAN_BYTES:
+    most = MAX_VALUES // (12 if out.format == "yaml" else 7)  # YAML's keys are values too
+    if out.output is not None and out.format != "csv" and count > most:
         raise UsageError(
-            f"a plan file of {count:,} file instructions takes about {on_disk:,.0f} MB, more than "
-            f"the {MAX_PLAN_BYTES / 1e6:,.0f} MB that are read back; plan in the program that "
-            "reads, with shardctl.resume and shardctl.tfds.read_config, or read fewer splits"
+            f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
+            f"most as {out.format}; plan in the program that reads, with shardctl.resume and "
+            "shardctl.tfds.read_config, or read fewer splits"
         )
     said = f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}"
     if plan.read_config is not None:

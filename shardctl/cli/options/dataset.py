@@ -74,7 +74,7 @@ def chosen_dataset(
 
 def reads_default(stages: Pipeline) -> bool:
     """Whether a reader of stages reads the dataset of the command."""
-    from shardctl.core.stages.stages import readers_of
+    from shardctl.core.stages.pipelines import readers_of
 
     return any(read.data is None for read in readers_of(stages))
 
@@ -192,10 +192,10 @@ def text_on_stdin() -> bytes:
     Raises:
         DatasetError: it is closed, or has more than a plan file may have.
     """
-    from shardctl.files.file_text import MAX_PLAN_BYTES
+    from shardctl.files.file_text import MAX_FILE_BYTES
     from shardctl.files.stream import read_stdin
 
-    return read_stdin(max_num_bytes=MAX_PLAN_BYTES)
+    return read_stdin(max_num_bytes=MAX_FILE_BYTES)
 
 
 def plan_of_file(

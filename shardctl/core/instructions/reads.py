@@ -20,7 +20,7 @@ from shardctl.core.arrays import (
     run_of,
     same_numbers,
 )
-from shardctl.core.columns import Cell, Numbers, Records, Texts
+from shardctl.core.columns import Cell, Records
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.file_instruction import FileInstruction
@@ -173,16 +173,10 @@ class Reads:
             return self.files.names_at(shard)
         return filenames_of(self.files, self.split[start:stop], shard)
 
-    def names(self) -> Texts:
-        """Return the base names of the files of all rows, as a column."""
-        if isinstance(self.files, NamedFiles):
-            return Texts(forms=self.filenames(), which=np.arange(len(self)))
-        return shard_names(self.files.splits, self.split, self.shard)
-
     def _split_column(self) -> Cell:
         if len(self) and is_constant(self.split):
             return self.split_names[int(self.split[0])]
-        return Texts(forms=self.split_names, which=self.split)
+        return [*self._split_names_of_rows()]
 
     def cells(self, fields: Sequence[str]) -> list[Cell]:
         """Return fields of the rows as columns; `last_id` is the last example that is read.
@@ -191,7 +185,7 @@ class Reads:
         >>> whole = reads_of(Dataset(name="d", splits=(train,)),
         ...                  [SplitRange(split=train, start=0, stop=10)])
         >>> split, last = whole.cells(["split", "last_id"])
-        >>> split, last.tolist()
+        >>> split, last
         ('train', [2, 6, 9])
         """
         return [_CELLS[field](self) for field in fields]
@@ -303,14 +297,14 @@ class Reads:
 
 
 _CELLS: dict[str, Callable[[Reads], Cell]] = {
-    "filename": Reads.names,
+    "filename": Reads.filenames,
     "split": Reads._split_column,
-    "skip": lambda reads: Numbers(values=reads.skip),
-    "take": lambda reads: Numbers(values=reads.take),
-    "examples_in_shard": lambda reads: Numbers(values=reads.examples_in_shard),
-    "first_id": lambda reads: Numbers(values=reads.first),
-    "shard_index": lambda reads: None if (of := reads.shard_index) is None else Numbers(values=of),
-    "last_id": lambda reads: Numbers(values=reads.first + (reads.take - 1)),
+    "skip": lambda reads: reads.skip.tolist(),
+    "take": lambda reads: reads.take.tolist(),
+    "examples_in_shard": lambda reads: reads.examples_in_shard.tolist(),
+    "first_id": lambda reads: reads.first.tolist(),
+    "shard_index": lambda reads: None if (of := reads.shard_index) is None else of.tolist(),
+    "last_id": lambda reads: (reads.first + (reads.take - 1)).tolist(),
 }
 
 
@@ -351,7 +345,7 @@ def filenames_of(dataset: Dataset, split: Int64s, shard: Int64s) -> list[str]:
         if run is not None:
             return named.filenames_between(run.start, run.stop)
         return filenames_at(named, shard.tolist())
-    return shard_names(splits, split, shard).tolist()
+    return shard_names(splits, split, shard)
 
 
 def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) -> Reads:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import singledispatchmethod
 
-from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.iteration.iteration import Node
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
 from shardctl.core.iteration.nodes.cache import Asserted, Cache
@@ -18,16 +17,12 @@ from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
 from shardctl.core.iteration.nodes.zipped import Zip
-from shardctl.core.iteration.openness import open_reason
-from shardctl.core.iteration.rewrites import (
-    Rewrites,
-    inputs_of,
-    kept_inputs,
-    optimized,
-    options_of,
-)
+from shardctl.core.iteration.rewrites import Rewrites, optimized
 from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
+from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
+from shardctl.core.stages import part as parts
 from shardctl.core.stages import stages as call
+from shardctl.core.stages.pipelines import options_of
 from shardctl.core.stages.stages import WithOptions
 from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -65,7 +60,7 @@ def build(
         UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
     options = options_of(pipeline)
-    builder = _Builder(
+    builder = Builder(
         source=source,
         seeds=seeds or ScriptSeeds(),
         options=options,
@@ -76,7 +71,9 @@ def build(
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Builder:
+class Builder:
+    """Makes the nodes of parts; those of one part more are registered as `stage_node`s here are."""
+
     source: SourceOf
     seeds: ScriptSeeds
 
@@ -104,16 +101,15 @@ class _Builder:
         before = _last_stage(pipeline.source)
         return before is not None and self.rewrites.fuses((before, pipeline.stages[0]), 1)
 
-    def _check(self, stage: call.Stage | call.Source) -> None:
+    def _check(self, stage: parts.Part) -> None:
         if isinstance(stage, call.Shuffle | call.SampleFromDatasets):
             return
-        reason = open_reason(stage, self.options, self.seeds.global_seed)
+        reason = stage.why_open(self.options.deterministic, self.seeds.global_seed)
         if reason is not None:
-            name = stage.call if isinstance(stage, call.Opaque) else stage.name
-            raise UnpredictableOrderError(f"{name} leaves the order open: {reason}")
+            raise UnpredictableOrderError(f"{stage.called} leaves the order open: {reason}")
 
     @singledispatchmethod
-    def source_node(self, source: call.Source) -> Node:
+    def source_node(self, source: parts.Source) -> Node:
         raise UsageError(f"no order of {source.name}")
 
     @source_node.register
@@ -136,7 +132,7 @@ class _Builder:
     def _(self, source: call.SampleFromDatasets) -> Node:
         inputs = [self.node_of(one) for one in source.inputs]
         # Those of weight 0 are built too, and left out.
-        numbers = kept_inputs(source)
+        numbers = source.kept_inputs
         if not numbers:
             return Strided(inputs[0], limit=0)
         if len(numbers) == 1:
@@ -173,7 +169,7 @@ class _Builder:
         return known[1]
 
     @singledispatchmethod
-    def stage_node(self, stage: call.Stage, node: Node) -> Node:
+    def stage_node(self, stage: parts.Stage, node: Node) -> Node:
         raise UsageError(f"no order of {stage.name}")
 
     @stage_node.register
@@ -249,13 +245,13 @@ class _Builder:
         )
 
 
-def _last_stage(source: call.Source) -> call.Stage | None:
+def _last_stage(source: parts.Source) -> parts.Stage | None:
     """Return the last stage of what a source is, where it is but one other pipeline."""
     if isinstance(source, call.Shared):
         pipeline = source.pipeline
-    elif isinstance(source, call.SampleFromDatasets) and len(kept_inputs(source)) == 1:
+    elif isinstance(source, call.SampleFromDatasets) and len(source.kept_inputs) == 1:
         # TensorFlow returns the one input itself.
-        pipeline = source.inputs[kept_inputs(source)[0]]
+        pipeline = source.inputs[source.kept_inputs[0]]
     else:
         return None
     return pipeline.stages[-1] if pipeline.stages else _last_stage(pipeline.source)
@@ -270,10 +266,10 @@ def _check_choices(choices: call.Pipeline) -> None:
             "data; range(n) and values([..]) say numbers"
         )
     others = [stage.other for stage in choices.stages if isinstance(stage, call.Concatenate)]
-    for pipeline in (*inputs_of(source), *others):
+    for pipeline in (*source.pipelines, *others):
         _check_choices(pipeline)
 
 
-def _fused(shuffle: Shuffle, repeat: call.Stage) -> Node:
+def _fused(shuffle: Shuffle, repeat: parts.Stage) -> Node:
     assert isinstance(repeat, call.Repeat)
     return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, repeat.count)

@@ -6,83 +6,11 @@ parallel, make one op of a shuffle and the repeat right behind it, and read ahea
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shardctl.core.stages.stages import (
-    ChooseFromDatasets,
-    Concatenate,
-    Map,
-    Pipeline,
-    Prefetch,
-    Repeat,
-    SampleFromDatasets,
-    Shard,
-    Shared,
-    Shuffle,
-    Skip,
-    Source,
-    Stage,
-    Take,
-    WithOptions,
-    Zip,
-)
-
-
-def options_of(pipeline: Pipeline) -> WithOptions:
-    """Return the options in force: those of all its stages and inputs, later ones first.
-
-    >>> stages = (WithOptions(fusion=False), Repeat(), WithOptions(deterministic=True))
-    >>> options_of(Pipeline(stages=stages)).fusion
-    False
-    """
-    merged = WithOptions()
-    for given in _options(pipeline):
-        merged = WithOptions(
-            deterministic=_later(given.deterministic, merged.deterministic),
-            fusion=_later(given.fusion, merged.fusion),
-            optimizations=_later(given.optimizations, merged.optimizations),
-            warm_start=_later(given.warm_start, merged.warm_start),
-        )
-    return merged
-
-
-def _later(one: bool | None, before: bool | None) -> bool | None:
-    return before if one is None else one
-
-
-def _options(pipeline: Pipeline) -> Iterator[WithOptions]:
-    for one in inputs_of(pipeline.source):
-        yield from _options(one)
-    for stage in pipeline.stages:
-        if isinstance(stage, WithOptions):
-            yield stage
-        elif isinstance(stage, Concatenate):
-            yield from _options(stage.other)
-
-
-def inputs_of(source: Source) -> tuple[Pipeline, ...]:
-    """Return the pipelines that a source combines, in the order in which a script builds them."""
-    if isinstance(source, ChooseFromDatasets):
-        return (*source.inputs, source.choices)
-    if isinstance(source, Shared):
-        return (source.pipeline,)
-    return source.inputs if isinstance(source, Zip | SampleFromDatasets) else ()
-
-
-def kept_inputs(source: SampleFromDatasets) -> list[int]:
-    """Return the inputs of which `sample_from_datasets` samples: those of a weight above 0.
-
-    They are chosen before weights are rounded. Of one that is left it makes no mixture, and draws
-    nothing (tensorflow/python/data/ops/sample_from_datasets_op.py).
-
-    >>> inputs = (Pipeline(), Pipeline(), Pipeline())
-    >>> kept_inputs(SampleFromDatasets(inputs=inputs, weights=(0.5, 0.0, 1e-60)))
-    [0, 2]
-    """
-    weights = source.weights
-    numbers = range(len(source.inputs))
-    return [number for number in numbers if weights is None or weights[number] > 0]
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.pipelines import options_of
+from shardctl.core.stages.stages import Pipeline, Prefetch, Repeat, Shuffle, WithOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,41 +66,8 @@ def optimized(pipeline: Pipeline) -> Pipeline:
 
 def _optimized(pipeline: Pipeline) -> Pipeline:
     return Pipeline(
-        source=_optimized_source(pipeline.source),
-        stages=tuple(map(_optimized_stage, (one for one in pipeline.stages if not is_noop(one)))),
+        source=pipeline.source.mapped(_optimized),
+        stages=tuple(
+            stage.as_run.mapped(_optimized) for stage in pipeline.stages if not stage.is_noop
+        ),
     )
-
-
-def _optimized_source(source: Source) -> Source:
-    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-        source = replace(source, inputs=tuple(map(_optimized, source.inputs)))
-    if isinstance(source, ChooseFromDatasets):
-        source = replace(source, choices=_optimized(source.choices))
-    if isinstance(source, Shared):
-        source = replace(source, pipeline=_optimized(source.pipeline))
-    return source
-
-
-def _optimized_stage(stage: Stage) -> Stage:
-    if isinstance(stage, Map) and stage.calls is None:
-        return Map(calls="auto", deterministic=True)
-    if isinstance(stage, Concatenate):
-        return Concatenate(other=_optimized(stage.other))
-    return stage
-
-
-def is_noop(stage: Stage) -> bool:
-    """Whether noop_elimination drops a stage: `take(-1)`, `skip(0)`, `repeat(1)`, `shard(1, 0)`.
-
-    It leaves `prefetch(0)` where it is.
-    """
-    match stage:
-        case Take(count=count):
-            return count < 0
-        case Skip(count=count):
-            return count == 0
-        case Repeat(count=count):
-            return count == 1
-        case Shard(num_shards=num_shards):
-            return num_shards == 1
-    return False

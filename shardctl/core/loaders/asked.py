@@ -61,6 +61,12 @@ class Asked:
         """Whether the examples are shuffled: as asked, else where a seed of the shuffle is."""
         return self.seed is not None if self.shuffle is None else self.shuffle
 
+    def whole_batches(self, num_examples: int) -> int:
+        """Return how many of an epoch's examples are left where a last batch is dropped."""
+        if not self.drop_remainder or self.batch is None:
+            return num_examples
+        return num_examples // self.batch * self.batch
+
     @property
     def streams(self) -> bool:
         """Whether shards are streamed (`IterableDataset`): as asked, else where a buffer is."""

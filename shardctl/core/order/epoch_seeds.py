@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.shuffle.passes import (
     Loop,
     ShufflePasses,
     file_shuffle_passes,
     user_shuffle_passes,
 )
-from shardctl.core.shuffle.seeds import (
-    KernelSeeds,
-    iterator_seeds,
-    seeds_of_iterators,
-    shuffle_kernel_seeds,
-)
+from shardctl.core.shuffle.seeds import KernelSeeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,19 +34,26 @@ class EpochSeeds:
     settings: ReadSettings
     partial_last_batch: bool = False
 
+    @cached_property
+    def _generators(self) -> tuple[SeedGenerator, SeedGenerator]:
+        """Those of the files and of the buffer; without seeds of their own, drawn in this order."""
+        settings, script = self.settings, ScriptSeeds(self.settings.global_seed)
+        of_files = script.kernel(settings.shuffle_seed) if settings.shuffles_files else None
+        return (
+            SeedGenerator(of_files, settings.reshuffle, stage="the shuffle of the files"),
+            SeedGenerator(
+                script.kernel(settings.buffer_seed), settings.buffer_reshuffle, stage="the buffer"
+            ),
+        )
+
     def of_files(self, epoch: int) -> KernelSeeds:
         """Return the seeds with which the files are shuffled in an epoch.
 
         Raises:
             UnpredictableOrderError: Keras, a later pass and a repeat, where threads race.
         """
-        settings = self.settings
-        return iterator_seeds(
-            settings.shuffle_seed,
-            settings.global_seed,
-            settings.reshuffle,
-            self._passes_of_files.iterator_index(settings.pass_index, epoch),
-        )
+        index = self._passes_of_files.iterator_index(self.settings.pass_index, epoch)
+        return self._generators[0].seeds_of(index)
 
     def of_files_in(self, epochs: range) -> NDArray[np.uint64]:
         """Return the seeds of the file shuffle in epochs that follow each other, uint64[n, 2].
@@ -57,12 +61,8 @@ class EpochSeeds:
         Raises:
             UnpredictableOrderError: as for one.
         """
-        settings = self.settings
-        kernel = shuffle_kernel_seeds(settings.shuffle_seed, settings.global_seed)
-        if settings.reshuffle is False:
-            return np.full((len(epochs), 2), (kernel.seed, kernel.seed2), np.uint64)
-        first = self._passes_of_files.iterator_index(settings.pass_index, epochs.start)
-        return seeds_of_iterators(kernel, range(first, first + len(epochs)))
+        first = self._passes_of_files.iterator_index(self.settings.pass_index, epochs.start)
+        return self._generators[0].seeds_of_several(range(first, first + len(epochs)))
 
     @property
     def _passes_of_files(self) -> ShufflePasses:
@@ -90,14 +90,7 @@ class EpochSeeds:
             reshuffle=settings.buffer_reshuffle,
             partial_last_batch=self.partial_last_batch,
         )
-        return iterator_seeds(
-            settings.buffer_seed,
-            settings.global_seed,
-            settings.buffer_reshuffle,
-            passes.iterator_index(settings.pass_index, epoch),
-            # Without seeds of their own the two shuffles draw theirs one after the other.
-            op_index=int(settings.shuffles_files and settings.shuffle_seed is None),
-        )
+        return self._generators[1].seeds_of(passes.iterator_index(settings.pass_index, epoch))
 
     @property
     def _loop(self) -> Loop:

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct, last_not_above
-from shardctl.core.columns import HOLE, Numbers, Texts
 from shardctl.core.dataset.dataset import Dataset, Split, shard_named
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.tfds_names import TfdsNames
@@ -75,16 +74,12 @@ class ExampleCodes:
 
     def names(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return ids as text."""
-        ids = self.id_column(np.asarray(codes, np.int64))
-        return ids.texts() if isinstance(ids, Numbers) else ids.tolist()
-
-    def id_column(self, codes: Int64s) -> Numbers | Texts:
-        """Return ids as `ids` does, as a column."""
+        split, example_ids = self._split_ids(np.asarray(codes, np.int64))
         if not self.several_splits:
-            return Numbers(values=codes)
-        split, example_id = self._split_ids(codes)
-        forms = [f"{split.name}:{HOLE}" for split in self.dataset.splits]
-        return Texts(forms=forms, which=split, holes=(Numbers(values=example_id),))
+            return list(map(str, example_ids.tolist()))
+        names = [each.name for each in self.dataset.splits]
+        pairs = zip(split.tolist(), example_ids.tolist(), strict=True)
+        return [f"{names[which]}:{example_id}" for which, example_id in pairs]
 
     def split_ids(self, codes: Int64s) -> Int64s:
         """Return the ids counted from the start of the split of each, int64[q]."""
@@ -104,12 +99,13 @@ class ExampleCodes:
 
     def tfds_ids(self, codes: Sequence[int] | Int64s) -> list[str]:
         """Return the ids that `ReadConfig(add_tfds_id=True)` gives the examples."""
-        return self.tfds_id_column(*self.places(np.asarray(codes, np.int64))).tolist()
+        return self.tfds_ids_at(*self.places(np.asarray(codes, np.int64)))
 
-    def tfds_id_column(self, split: Int64s, shard: Int64s, index: Int64s) -> Texts:
-        """Return `tfds_ids` of examples at these places, see `places`, as a column."""
-        files = self._tfds_names.texts(self.dataset.splits, split, shard)
-        return files.followed_by(f"{TFDS_ID_SEPARATOR}{HOLE}", Numbers(values=index))
+    def tfds_ids_at(self, split: Int64s, shard: Int64s, index: Int64s) -> list[str]:
+        """Return `tfds_ids` of examples at these places, see `places`."""
+        files = self._tfds_names.names(self.dataset.splits, split, shard)
+        pairs = zip(files, index.tolist(), strict=True)
+        return [f"{file}{TFDS_ID_SEPARATOR}{place}" for file, place in pairs]
 
     def parse(self, text: str) -> int:
         """Return the code of an id written `id` or `split:id`; `_` may group digits, as in a spec.

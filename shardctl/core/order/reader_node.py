@@ -12,7 +12,6 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.iteration import iteration as readings
-from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
 from shardctl.core.order.epoch_reading import Reading
 from shardctl.core.order.reader_order import (
@@ -23,8 +22,8 @@ from shardctl.core.order.reader_order import (
 )
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
+from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import Seeds, shuffled_in_turn
-from shardctl.core.shuffle.seeds import seeds_of_iterators
 from shardctl.errors import UsageError
 
 # Tickets: one int64 that says which reader an example comes from, in which reading, and where.
@@ -244,12 +243,13 @@ class ReaderNode(Node):
 
 def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
     """Return the seeds of listings of the files by one iterator, uint64[n, 2]."""
-    generator, first = taken.generator, taken.index
-    if generator.is_fixed or first is None or generator.kernel is None or repetitions == range(1):
-        seeds = taken.seeds
-        return np.full((len(repetitions), 2), (seeds.seed, seeds.seed2), np.uint64)
-    later = range(first + repetitions.start, first + repetitions.stop)
-    return seeds_of_iterators(generator.kernel, later)
+    first = taken.index
+    if first is None:
+        _ = taken.seeds  # which says what they depend on
+    first = first or 0
+    return taken.generator.seeds_of_several(
+        range(first + repetitions.start, first + repetitions.stop)
+    )
 
 
 class ReaderIteration(Iteration):

@@ -14,7 +14,6 @@ from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Node
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.example_codes import CombinedCodes
@@ -33,16 +32,9 @@ from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import (
-    Filter,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shuffle,
-    parts_of,
-    readers_of,
-)
+from shardctl.core.shuffle.generator import ScriptSeeds
+from shardctl.core.stages.pipelines import parts_of, readers_of
+from shardctl.core.stages.stages import Filter, Pipeline, Read, Repeat, SampleFromDatasets, Shuffle
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 

@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterable, Sequence
 
 from shardctl.core.arrays import Int64s, is_constant
-from shardctl.core.columns import Texts
 from shardctl.core.dataset.dataset import Split, filenames_at
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.reads import Reads
@@ -47,7 +46,7 @@ class TfdsNames:
         """Whether every file is called by its base name."""
         return self.pattern is None
 
-    def texts(self, splits: Sequence[Split], split: Int64s, shard: Int64s) -> Texts:
+    def names(self, splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[str]:
         """Return what the files of shards are called, given by their indices (int64[n] each)."""
         called = filenames_at if self.are_base_names else self.of_shards
         return shard_names(splits, split, shard, called)

@@ -243,6 +243,13 @@ class ReadSettings:
         return self.repeat_files
 
     @property
+    def bare(self) -> ReadSettings:
+        """What holds for all that a script builds: the global seed, the pass, and who iterates."""
+        return ReadSettings(
+            global_seed=self.global_seed, pass_index=self.pass_index, loop=self.loop
+        )
+
+    @property
     def followed(self) -> ReadSettings:
         """The same, files that repeat without end for as many epochs as they are followed."""
         return replace(self, repeat_files=False)
@@ -462,7 +469,7 @@ def with_stand_in_seeds(settings: ReadSettings) -> tuple[ReadSettings, dict[str,
         assumed["buffer_seed"] = 2
     settings = replace(settings, **assumed)
     if settings.stages is not None and settings.global_seed is None:
-        from shardctl.core.stages.stages import with_seeds
+        from shardctl.core.stages.pipelines import with_seeds
 
         seeded = with_seeds(settings.stages)
         if seeded != settings.stages:

@@ -7,19 +7,17 @@ from dataclasses import dataclass, replace
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
-    AssertCardinality,
     Batch,
     Cache,
     Map,
     Pipeline,
-    Prefetch,
     Read,
     Repeat,
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     WithOptions,
 )
@@ -168,7 +166,7 @@ def chain_of(pipeline: Pipeline, *, reads_alike: bool) -> Chain | None:
         return None
     optimized = all(option.optimizations is not False for option in options)
     fused = optimized and all(option.fusion is not False for option in options)
-    kept = [s for s in pipeline.stages if not (optimized and _is_removed(s))]
+    kept = [s for s in pipeline.stages if not (optimized and s.is_noop)]
     if not fused and _shuffles_before_repeat(kept):
         return None
     chain = Chain()
@@ -186,12 +184,12 @@ def _with_stage(
 ) -> Chain | None:
     """Return the chain with one stage more, None where it is no such chain any more."""
     match stage:
-        case Map():
-            return None if stage.deterministic is False else chain
-        case Prefetch() | WithOptions() | AssertCardinality():
+        case Map(deterministic=False):
+            return None
+        case _ if stage.keeps_order:
             return chain
         case Take() | Skip():
-            return chain if _is_removed(stage) else None
+            return chain if stage.is_noop else None
         case Cache():
             return chain if reads_alike and chain.shuffle is None else None
         case Shard() if not chain.stages:
@@ -210,24 +208,6 @@ def _with_stage(
 
 def _is_late(chain: Chain) -> bool:
     return chain.repeat is not None or chain.batch is not None
-
-
-def _is_removed(stage: Stage) -> bool:
-    """Return whether TensorFlow takes a stage out before it runs (noop_elimination.cc).
-
-    A `prefetch(0)` stays, and parts a shuffle and a repeat.
-    """
-    match stage:
-        case Take():
-            return stage.count == -1
-        case Skip():
-            return stage.count == 0
-        case Repeat():
-            return stage.count == 1
-        case Shard():
-            return stage.num_shards == 1
-        case _:
-            return False
 
 
 def _shuffles_before_repeat(stages: Sequence[Stage]) -> bool:

@@ -14,7 +14,8 @@ from shardctl.core.settings.names import (
     settings_from_document,
 )
 from shardctl.core.settings.table import SETTING_BY_NAME, SETTINGS
-from shardctl.core.stages.stages import Pipeline, Read, with_changed
+from shardctl.core.stages.pipelines import with_changed
+from shardctl.core.stages.stages import Pipeline, Read
 from shardctl.errors import UsageError
 
 # What a reader may have of its own; the rest is behind it, or holds for all readers of a script.

@@ -5,19 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shardctl.core.stages.calls import (
-    CALLS,
-    OF_READ,
-    WHY_OPEN,
-    Call,
-    Parameter,
-    call_named,
-    name_alone,
-    name_of,
-    said_of,
-)
+from shardctl.core.stages.calls import CALLS, Call, call_named, name_alone, name_of
 from shardctl.core.stages.listed import joined, text_of_listed
-from shardctl.core.stages.stages import Pipeline, Read, Source, Stage
+from shardctl.core.stages.part import Parameter, Part, said_of
+from shardctl.core.stages.stages import OF_READ, Pipeline, Read
 from shardctl.core.stages.text import parse_parts, parse_stages
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
@@ -67,7 +58,7 @@ def _pipeline(document: object, depth: int) -> Pipeline:
                 raise UsageError(f"stage {index + 1}: {first.name} is a source; it comes first")
             source = first
         stages += parts
-    source, stages = joined(source, stages, WHY_OPEN)
+    source, stages = joined(source, stages)
     return Pipeline(source=source, stages=tuple(stages))
 
 
@@ -124,7 +115,7 @@ def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
     return {printable(str(key)): value for key, value in document.items()}
 
 
-def _made(call: Call, given: Mapping[str, object], depth: int) -> tuple[Stage | Source, ...]:
+def _made(call: Call, given: Mapping[str, object], depth: int) -> tuple[Part, ...]:
     try:
         return call.stages(list(_values(call, given, depth)))
     except UsageError as error:
@@ -150,7 +141,7 @@ def _value(parameter: Parameter, value: Any, depth: int) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def _part_document(part: Stage | Source, *, is_source: bool = False) -> Any:
+def _part_document(part: Part, *, is_source: bool = False) -> Any:
     alone = name_alone(part, is_source=is_source)
     if alone is not None:
         return alone

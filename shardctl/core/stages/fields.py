@@ -95,7 +95,7 @@ Buffer = Annotated[
     ),
 ]
 PositiveCount = Annotated[int, _number(f"a number from 1 to {INT64_MAX} is needed", 1)]
-Count = Annotated[int, _number(f"a number from 0 to {INT64_MAX} is needed", 0)]
+Number = Annotated[int, _number(f"a number from 0 to {INT64_MAX} is needed", 0)]
 CountOrAll = Annotated[
     int, _number(f"a number from 0 to {INT64_MAX}, or -1 for all, is needed", -1)
 ]

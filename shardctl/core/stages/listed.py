@@ -13,7 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from shardctl.core.stages.stages import Opaque, Read, Source, Stage
+from shardctl.core.stages.part import Source, Stage
+from shardctl.core.stages.stages import Opaque, Read
 from shardctl.errors import UsageError
 
 _AUTO = ("auto", "AUTOTUNE", "tf.data.AUTOTUNE", "tf.data.experimental.AUTOTUNE")
@@ -119,7 +120,7 @@ def records_by(values: Mapping[str, Any]) -> Read | None:
     return _read(files, shuffle=False, seed=None, cycle=1 if cycle is None else cycle, block=1)
 
 
-def joined(source: Any, stages: Iterable[Any], why_open: Mapping[str, str]) -> tuple[Source, Any]:
+def joined(source: Any, stages: Iterable[Any]) -> tuple[Source, Any]:
     """Return a source and stages in which files that are listed and interleaved are one reader.
 
     What is listed for something else leaves the order open, and so does another interleave.
@@ -134,12 +135,9 @@ def joined(source: Any, stages: Iterable[Any], why_open: Mapping[str, str]) -> t
             source = _interleaved(source, first)
             del rest[0]
         else:
-            source = Opaque(call=source.name, reason=why_open[source.name])
+            source = Opaque.known(source.name)
     others = [
-        Opaque(call=stage.name, reason=why_open[stage.name])
-        if isinstance(stage, Interleave)
-        else stage
-        for stage in rest
+        Opaque.known(stage.name) if isinstance(stage, Interleave) else stage for stage in rest
     ]
     return source, tuple(others)
 

@@ -1,30 +1,43 @@
 """A pipeline as a script writes it: a source, and the stages behind it in their order.
 
-Every class is a call of tf.data and is named like it; the values are those of the call.
+Every class is a call of tf.data and is named like it; the values are those of the call. It has all
+that is peculiar to the call: its arguments, what it does to order and length, what leaves it open,
+and the call of tf.data that it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
-from typing import ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Literal
 
-from shardctl.core.arguments.checked import keep_fields
+from shardctl.core.arguments.values import text
 from shardctl.core.secrets import public_url
 from shardctl.core.stages.fields import (
     Buffer,
     Calls,
     Cardinality,
-    Count,
     CountOrAll,
     Held,
+    Number,
     OwnSettings,
     PositiveCount,
     Seed,
     Times,
     Weights,
     Word,
+)
+from shardctl.core.stages.part import (
+    FUNCTION,
+    UNKNOWN_CARDINALITY,
+    Count,
+    Part,
+    Source,
+    Stage,
+    TfCall,
+    said_of,
+    value,
 )
 from shardctl.core.text import counted, printable
 from shardctl.core.tfds_rules import WHOLE_DATASET
@@ -33,63 +46,143 @@ from shardctl.errors import UsageError
 _LONGEST_SHOWN = 300  # characters of a pipeline, in a repr
 
 
-class _Call:
-    """A call whose fields are checked and kept as Python's own."""
+_INPUTS = value("inputs", "datasets", takes="pipelines")
+_STOP = value("stop_on_empty", "stop_on_empty_dataset")
 
-    name: ClassVar[str]
 
-    def __post_init__(self) -> None:
-        try:
-            keep_fields(self)
-        except UsageError as error:  # these are no arguments of a function or of a command
-            raise UsageError(f"{self.name}: {error}") from None
+def _why_unseeded(seed: object, global_seed: int | None) -> str | None:
+    # Two zeros tell the kernel to take its seeds from the machine.
+    if seed == (0, 0) or (seed is None and global_seed is None):
+        return (
+            "it has no seed, and so another order in each run: set its seed, or tf.random.set_seed"
+        )
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffle(_Call):
+class Shuffle(Stage):
     """`ds.shuffle(buffer, seed, reshuffle_each_iteration)`.
 
     buffer: elements held; -2 is the whole dataset (`tf.data.UNKNOWN_CARDINALITY`).
     seed: as in the call; a pair is the two seeds of the kernel, whatever the global seed is.
     """
 
-    name: ClassVar[str] = "shuffle"
+    name = "shuffle"
+    parameters = (
+        value("buffer", "buffer_size"),
+        value("seed"),
+        value("reshuffle", "reshuffle_each_iteration"),
+    )
+    weight = 3.0
     buffer: Buffer
     seed: Seed | None = None
     reshuffle: bool | None = None
 
+    @property
+    def effect(self) -> str:
+        """What it mixes, and when anew."""
+        again = "the same in every pass" if self.reshuffle is False else "anew for each iterator"
+        if self.buffer == WHOLE_DATASET:
+            return f"mixes all elements, {again}"
+        return f"mixes within a buffer of {self.buffer:,}, {again}"
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that the machine seeds it; a buffer of one hands out what it has just read."""
+        return None if self.buffer == 1 else _why_unseeded(self.seed, global_seed)
+
+    def in_tf(self) -> TfCall | None:
+        """Return the call, whose buffer for all is a constant."""
+        found = super().in_tf()
+        if found is None or self.buffer != WHOLE_DATASET:
+            return found
+        return replace(found, by_place=(UNKNOWN_CARDINALITY,))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Repeat(_Call):
+class Repeat(Stage):
     """`ds.repeat(count)`; None repeats for ever."""
 
-    name: ClassVar[str] = "repeat"
+    name = "repeat"
+    parameters = (value("count"),)
+    weight = 2.5
     count: Times | None = None
+
+    @property
+    def effect(self) -> str:
+        """How often it repeats."""
+        return "repeats without end" if self.count is None else f"repeats {self.count:,} times"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `repeat(1)`."""
+        return self.count == 1
+
+    def goes_on(self, endless: bool) -> bool:
+        """Return whether it never ends; a repeat of nothing does, which is not known here."""
+        return endless or self.count is None
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many elements all repetitions have."""
+        if count == 0:
+            return 0
+        if self.count is None:
+            return math.inf
+        return None if count is None else count * self.count
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch(_Call):
+class Batch(Stage):
     """`ds.batch(size, drop_remainder)`; padded_batch and ragged_batch group alike."""
 
-    name: ClassVar[str] = "batch"
+    name = "batch"
+    parameters = (
+        value("size", "batch_size"),
+        value("drop_remainder"),
+        value("calls", "num_parallel_calls"),
+        value("deterministic"),
+    )
+    weight = 2.0
     size: PositiveCount
     drop_remainder: bool = False
 
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a batch; one with threads of its own reads ahead like a map that has them."""
+        ahead = {name: values.pop(name) for name in ("calls", "deterministic") if name in values}
+        batch = cls(**values)
+        return (batch, Map(**ahead)) if ahead.get("calls") is not None else (batch,)
+
+    @property
+    def effect(self) -> str:
+        """How much it puts together."""
+        rest = "drops a last batch that is not full" if self.drop_remainder else "keeps the order"
+        return f"puts {self.size:,} into one element; {rest}"
+
+    def whole_length(self, count: int) -> int:
+        """Return the number of batches."""
+        return count // self.size if self.drop_remainder else -(-count // self.size)
+
 
 @dataclass(frozen=True, kw_only=True)
-class Unbatch(_Call):
+class Unbatch(Stage):
     """`ds.unbatch()`."""
 
-    name: ClassVar[str] = "unbatch"
+    name = "unbatch"
+
+    @property
+    def effect(self) -> str:
+        """What it takes apart."""
+        return "takes batches apart; keeps the order"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shard(_Call):
+class Shard(Stage):
     """`ds.shard(num_shards, index)`: every num_shards-th element from `index` on."""
 
-    name: ClassVar[str] = "shard"
+    name = "shard"
+    parameters = (value("num_shards"), value("index"))
     num_shards: PositiveCount
-    index: Count
+    index: Number
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -98,35 +191,107 @@ class Shard(_Call):
                 f"shard: index={self.index} of num_shards={self.num_shards}: shards count from 0"
             )
 
+    @property
+    def effect(self) -> str:
+        """What it keeps."""
+        return f"keeps 1 element of {self.num_shards:,}, from number {self.index:,} on"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `shard(1, 0)`."""
+        return self.num_shards == 1
+
+    def whole_length(self, count: int) -> int:
+        """Return how many are kept."""
+        return len(range(self.index, count, self.num_shards))
+
+    def in_tf(self) -> TfCall | None:
+        """Return the call, its numbers by their names."""
+        return TfCall(method=self.name, by_name=said_of(self))
+
 
 @dataclass(frozen=True, kw_only=True)
-class Take(_Call):
+class Take(Stage):
     """`ds.take(count)`; -1 takes all."""
 
-    name: ClassVar[str] = "take"
+    name = "take"
+    parameters = (value("count"),)
     count: CountOrAll
+
+    @property
+    def effect(self) -> str:
+        """Where it ends."""
+        return "keeps all" if self.count < 0 else f"ends after {counted(self.count, 'element')}"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `take(-1)`."""
+        return self.count < 0
+
+    def goes_on(self, endless: bool) -> bool:
+        """Return whether it takes all of what is endless."""
+        return endless and self.count == -1
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many are taken."""
+        return count if count is None or self.count < 0 else min(count, self.count)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Skip(_Call):
+class Skip(Stage):
     """`ds.skip(count)`; -1 skips all."""
 
-    name: ClassVar[str] = "skip"
+    name = "skip"
+    parameters = (value("count"),)
     count: CountOrAll
+
+    @property
+    def effect(self) -> str:
+        """What it drops."""
+        first = f"the first {counted(self.count, 'element')}"
+        return f"drops {'all' if self.count < 0 else first}"
+
+    @property
+    def is_noop(self) -> bool:
+        """Whether it is `skip(0)`."""
+        return self.count == 0
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many are left."""
+        return 0 if self.count < 0 else super().length(count)
+
+    def whole_length(self, count: int) -> int:
+        """Return how many are left of so many."""
+        return max(count - self.count, 0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cache(_Call):
+class Cache(Stage):
     """`ds.cache()` in memory: passes after the first whole one repeat it.
 
     A cache in a file keeps the order of an earlier run; it is an `Opaque` stage.
     """
 
-    name: ClassVar[str] = "cache"
+    name = "cache"
+    parameters = (value("filename"),)
+    weight = 1.2
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a cache in memory, or what one in a file is."""
+        filename = values.get("filename")
+        if filename is None or text(filename) == "":
+            return (cls(),)
+        return (Opaque.known(CACHE_IN_FILE),)
+
+    @property
+    def effect(self) -> str:
+        """What it keeps."""
+        return "later passes repeat the first whole one"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Map(_Call):
+class Map(Stage):
     """`ds.map(f)`: no other order, but it parts a shuffle and a repeat, and may read ahead.
 
     calls: `num_parallel_calls`, None for a map that reads an element when it is asked for one,
@@ -134,82 +299,258 @@ class Map(_Call):
     deterministic: as in the call; False hands out what is ready first.
     """
 
-    name: ClassVar[str] = "map"
+    name = "map"
+    parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
+    weight = 1.0
+    takes_function = True
+    keeps_order = True
     calls: Calls | None = None
     deterministic: bool | None = None
 
+    @property
+    def effect(self) -> str:
+        """What it parts."""
+        return "keeps the order; parts a shuffle from a repeat"
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that threads hand out what is ready first, where they do."""
+        # Without num_parallel_calls TensorFlow keeps the order (map_parallelization.cc).
+        if self.calls in (None, 1):
+            return None
+        said = deterministic if self.deterministic is None else self.deterministic
+        return "deterministic=False hands out what is ready first" if said is False else None
+
+    @property
+    def as_run(self) -> Stage:
+        """One that reads ahead, in order."""
+        return Map(calls="auto", deterministic=True) if self.calls is None else self
+
 
 @dataclass(frozen=True, kw_only=True)
-class Prefetch(_Call):
+class Prefetch(Stage):
     """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
 
-    name: ClassVar[str] = "prefetch"
+    name = "prefetch"
+    parameters = (value("size", "buffer_size"),)
+    weight = 0.8
+    keeps_order = True
     size: Held = "auto"
+
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a prefetch; None is AUTOTUNE."""
+        return (cls(**{name: given for name, given in values.items() if given is not None}),)
+
+    @property
+    def effect(self) -> str:
+        """What it does besides."""
+        return "keeps the order; reads ahead"
 
 
 @dataclass(frozen=True, kw_only=True)
-class AssertCardinality(_Call):
+class AssertCardinality(Stage):
     """`ds.apply(tf.data.experimental.assert_cardinality(count))`: -1 is without end.
 
     It changes no order itself, but decides when a cache behind it counts as filled.
     """
 
-    name: ClassVar[str] = "assert_cardinality"
+    name = "assert_cardinality"
+    parameters = (value("count", "expected_cardinality"),)
+    keeps_order = True
     count: Cardinality
+
+    @property
+    def effect(self) -> str:
+        """What it parts."""
+        return "keeps the order; parts a shuffle from a repeat"
+
+    def in_tf(self) -> TfCall | None:
+        """Return None: it is a function that `apply` takes."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
-class WithOptions(_Call):
+class WithOptions(Stage):
     """`ds.with_options(options)`: parts a shuffle and a repeat; holds for the whole pipeline.
 
-    deterministic: `options.deterministic`.
+    deterministic: `deterministic`.
     fusion: `options.experimental_optimization.shuffle_and_repeat_fusion`.
     optimizations: `options.experimental_optimization.apply_default_optimizations`.
     warm_start: `options.experimental_warm_start`.
     """
 
-    name: ClassVar[str] = "with_options"
+    name = "with_options"
+    parameters = (
+        value("deterministic", by_name=True),
+        value("fusion", "shuffle_and_repeat_fusion", by_name=True),
+        value("optimizations", "apply_default_optimizations", by_name=True),
+        value("warm_start", "experimental_warm_start", by_name=True),
+    )
+    weight = 0.9
+    keeps_order = True
+    # What each field is among `tf.data.Options`.
+    attributes: ClassVar[Mapping[str, str]] = {
+        "deterministic": "deterministic",
+        "fusion": "experimental_optimization.shuffle_and_repeat_fusion",
+        "optimizations": "experimental_optimization.apply_default_optimizations",
+        "warm_start": "experimental_warm_start",
+    }
     deterministic: bool | None = None
     fusion: bool | None = None
     optimizations: bool | None = None
     warm_start: bool | None = None
 
+    @property
+    def effect(self) -> str:
+        """What the options decide."""
+        said = ["parts a shuffle from a repeat"]
+        if self.fusion is False or self.optimizations is False:
+            said.append("no shuffle and repeat become one")
+        if self.deterministic is False:
+            said.append("parallel maps hand out what is ready first")
+        return "; ".join(said)
+
+    def in_tf(self) -> TfCall | None:
+        """Return None: it takes an object of options."""
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
-class Concatenate(_Call):
+class Concatenate(Stage):
     """`ds.concatenate(other)`."""
 
-    name: ClassVar[str] = "concatenate"
+    name = "concatenate"
+    parameters = (value("other", "dataset", takes="pipeline"),)
     other: Pipeline
+
+    @property
+    def effect(self) -> str:
+        """What follows."""
+        return "goes on with another dataset"
+
+    def goes_on(self, endless: bool) -> bool:
+        """Return whether either never ends."""
+        return endless or self.other.never_ends
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return how many elements both have."""
+        both = (count, *others)
+        if math.inf in both:
+            return math.inf
+        known = [one for one in both if one is not None]
+        return sum(known) if len(known) == len(both) else None
+
+    def in_tf(self) -> TfCall | None:
+        """Return None: it takes a dataset."""
+        return None
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filter(_Call):
+class Filter(Stage):
     """`ds.filter(predicate)`: how many pass depends on the data.
 
     kept: path of a file that names the examples that pass (a log of tfds_ids or ids, a line each,
         or a bool[n] .npy by id); None leaves the order open.
     """
 
-    name: ClassVar[str] = "filter"
+    name = "filter"
+    parameters = (value("", "predicate", takes="code"), value("kept", by_name=True))
     kept: Word | None = None
+
+    @property
+    def effect(self) -> str:
+        """What it drops."""
+        return "drops elements by what is in them"
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that nobody says which pass, where that is so."""
+        if self.kept is not None:
+            return None
+        return "how many elements pass depends on the data: name those that do with kept="
+
+    def length(self, count: Count, others: Sequence[Count] = ()) -> None:
+        """Return None: the data decides."""
+
+    def in_tf(self) -> TfCall | None:
+        """Return None: its function is in the script."""
+        return None
+
+
+CACHE_IN_FILE = "cache(filename)"
+_BY_DATA = "how many examples pass depends on the data"
+_BY_CODE = "what it hands out is decided by code of the script"
+# What leaves the order open, by the name of the call, and why.
+WHY_OPEN: Mapping[str, str] = {
+    CACHE_IN_FILE: "a cache in a file keeps the order of the run that wrote it",
+    "snapshot": "a snapshot in files keeps the order of the run that wrote it",
+    "flat_map": "how many elements come of each depends on the data",
+    "interleave": "how many elements come of each depends on the data",
+    "window": "its windows are datasets, of which later code makes elements",
+    "group_by_window": "the groups depend on the data",
+    "bucket_by_sequence_length": "the buckets depend on the lengths in the data",
+    "take_while": _BY_DATA,
+    "unique": _BY_DATA,
+    "ignore_errors": "which elements fail, and are left out, depends on the data",
+    "rejection_resample": "which elements pass depends on the data and on random numbers",
+    "scan": _BY_CODE,
+    "apply": _BY_CODE,
+    "from_generator": _BY_CODE,
+    "list_files": (
+        "what it lists is read by code; list_files('data/*', seed=7) | interleave(cycle_length=4) "
+        "has an order"
+    ),
+    "load": "what it reads is no dataset of TFDS",
+    "random": "its elements are random numbers",
+    "TFRecordDataset": "its files are named by code; TFRecordDataset('data/*') has an order",
+    "TextLineDataset": "what it reads is no dataset of TFDS",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Opaque(_Call):
+class Opaque(Stage, Source):
     """A stage whose order depends on data, on code or on files that metadata does not tell.
 
     call: as a script writes it, `flat_map`, `from_generator`, `cache(filename)`.
     reason: why its order is open, a clause.
     """
 
-    name: ClassVar[str] = "opaque"
+    name = "opaque"
+    parameters = (value("call"), value("reason"))
     call: Word
     reason: str = ""
 
+    @classmethod
+    def known(cls, name: str) -> Opaque:
+        """Return the stage of a call whose order is known to be open."""
+        return cls(call=name, reason=WHY_OPEN[name])
+
+    @property
+    def called(self) -> str:
+        """The call that it stands for."""
+        return self.call
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return its reason."""
+        return self.reason or "its order depends on more than metadata tells"
+
+    def goes_on(self, endless: bool) -> bool:
+        """Return that it may end."""
+        return False
+
+    def length(self, *counts: object) -> None:
+        """Return None: nobody knows."""
+
+    def in_tf(self) -> TfCall | None:
+        """Return None: what it does is in the script."""
+        return None
+
+
+# What a reader is given besides its settings.
+OF_READ = ("spec", "data", "assert_cardinality")
+
 
 @dataclass(frozen=True, kw_only=True)
-class Read(_Call):
+class Read(Source):
     """TFDS's reader: what `tfds.load` or `builder.as_dataset` returns.
 
     spec: the subsplit; None is the one that the command or the call is given.
@@ -222,7 +563,12 @@ class Read(_Call):
         all files that match are read, in the order of their paths by bytes.
     """
 
-    name: ClassVar[str] = "read"
+    name = "read"
+    parameters = (
+        value("spec", "split", takes="spec"),
+        value("data", by_name=True),
+        value("assert_cardinality", by_name=True),
+    )
     spec: Word | None = None
     data: Word | None = None
     settings: OwnSettings = ()
@@ -239,44 +585,114 @@ class Read(_Call):
         """Whether TensorFlow is told how many examples there are."""
         return self.assert_cardinality and not self.listed
 
+    @classmethod
+    def made(cls, values: dict[str, Any]) -> tuple[Part, ...]:
+        """Return a reader; what is not its own is a setting."""
+        settings = {name: given for name, given in values.items() if name not in OF_READ}
+        own = {name: given for name, given in values.items() if name in OF_READ}
+        return (cls(**own, settings=tuple(settings.items())),)
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return why files, or examples of them, come in another order in each run."""
+        own = dict(self.settings)
+        shuffles_anyhow = bool(own.get("shuffle_files")) and "shuffle_seed" not in own
+        if self.listed and global_seed is None and shuffles_anyhow:
+            return (
+                "list_files shuffles the files without a seed, in another order in each run: set "
+                "its seed, or shuffle=False, or tf.random.set_seed"
+            )
+        if deterministic is False:
+            # TFDS decodes in parallel, as options decide (TFDS core/reader.py, Reader.read_files).
+            return (
+                "with_options(deterministic=False) hands out examples as their decoding ends, in "
+                "another order each run"
+            )
+        return None
+
 
 @dataclass(frozen=True, kw_only=True)
-class Range(_Call):
+class Range(Source):
     """`tf.data.Dataset.range(stop)`, or any source of `stop` elements in a fixed order."""
 
-    name: ClassVar[str] = "range"
-    stop: Count
+    name = "range"
+    parameters = (value("stop"),)
+    stop: Number
+
+    @property
+    def effect(self) -> str:
+        """What it counts."""
+        return f"counts {counted(self.stop, 'element')}"
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return how many elements there are."""
+        return self.stop
 
 
 @dataclass(frozen=True, kw_only=True)
-class Values(_Call):
+class Values(Source):
     """`tf.data.Dataset.from_tensor_slices(values)` of whole numbers, as choices are."""
 
-    name: ClassVar[str] = "values"
+    name = "values"
+    parameters = (value("values", takes="whole"),)
     values: tuple[int, ...]
+
+    @property
+    def effect(self) -> str:
+        """What it lists."""
+        return f"lists {counted(len(self.values), 'number')}"
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return how many values there are."""
+        return len(self.values)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zip(_Call):
+class Zip(Source):
     """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
 
-    name: ClassVar[str] = "zip"
+    name = "zip"
+    parameters = (_INPUTS,)
     inputs: tuple[Pipeline, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_inputs(self)
 
+    @property
+    def effect(self) -> str:
+        """What it puts together."""
+        return f"puts one of each of {counted(len(self.inputs), 'dataset')} into one element"
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether none of its inputs ends."""
+        return all(one.never_ends for one in self.inputs)
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the length of the shortest input."""
+        known = [count for count in others if count is not None]
+        if len(known) < len(others):
+            return 0 if 0 in known else None
+        return min(known)
+
 
 @dataclass(frozen=True, kw_only=True)
-class SampleFromDatasets(_Call):
+class SampleFromDatasets(Source):
     """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
     weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
         "float64" of a NumPy array of these; it decides one choice in some ten million.
     """
 
-    name: ClassVar[str] = "sample_from_datasets"
+    name = "sample_from_datasets"
+    parameters = (
+        _INPUTS,
+        value("weights"),
+        value("seed"),
+        _STOP,
+        value("rerandomize", "rerandomize_each_iteration"),
+        value("weights_dtype", by_name=True),
+    )
     inputs: tuple[Pipeline, ...]
     weights: Weights | None = None
     seed: Seed | None = None
@@ -293,12 +709,51 @@ class SampleFromDatasets(_Call):
                 f"{counted(len(self.inputs), 'input')}: one each is needed"
             )
 
+    @property
+    def kept_inputs(self) -> list[int]:
+        """The inputs that are sampled from: those of a weight above 0.
+
+        They are chosen before weights are rounded. Of one that is left it makes no mixture, and
+        draws nothing (tensorflow/python/data/ops/sample_from_datasets_op.py).
+
+        >>> inputs = (Pipeline(), Pipeline(), Pipeline())
+        >>> SampleFromDatasets(inputs=inputs, weights=(0.5, 0.0, 1e-60)).kept_inputs
+        [0, 2]
+        """
+        weights = self.weights
+        numbers = range(len(self.inputs))
+        return [number for number in numbers if weights is None or weights[number] > 0]
+
+    @property
+    def effect(self) -> str:
+        """How it draws."""
+        many = counted(len(self.inputs), "dataset")
+        return f"draws the next of {many} by its weight; ends {_end(self.stop_on_empty)}"
+
+    def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
+        """Return that the machine seeds it; one input is no mixture."""
+        return None if len(self.kept_inputs) < 2 else _why_unseeded(self.seed, global_seed)
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether it goes on with those that have no end."""
+        of = all if self.stop_on_empty else any
+        return of(one.never_ends for one in self.inputs)
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the sum of the inputs, where all are read to their end."""
+        known = _all_known(others)
+        if known is None or all(map(math.isinf, known)):
+            return None if known is None else math.inf
+        return None if self.stop_on_empty else sum(known)
+
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseFromDatasets(_Call):
+class ChooseFromDatasets(Source):
     """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
 
-    name: ClassVar[str] = "choose_from_datasets"
+    name = "choose_from_datasets"
+    parameters = (_INPUTS, value("choices", "choice_dataset", takes="pipeline"), _STOP)
     inputs: tuple[Pipeline, ...]
     choices: Pipeline
     stop_on_empty: bool = True
@@ -307,9 +762,30 @@ class ChooseFromDatasets(_Call):
         super().__post_init__()
         _check_inputs(self)
 
+    @property
+    def fed_by(self) -> tuple[Pipeline, ...]:
+        """The inputs; choices are numbers, and no examples."""
+        return self.inputs
+
+    @property
+    def effect(self) -> str:
+        """How it chooses."""
+        many = counted(len(self.inputs), "dataset")
+        return f"takes the next of {many} as chosen; ends {_end(self.stop_on_empty)}"
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether neither choices nor inputs end."""
+        return all(one.never_ends for one in self.pipelines)
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return that there is no end, where no input has one; else nobody knows."""
+        known = _all_known(others)
+        return math.inf if known is not None and all(map(math.isinf, known)) else None
+
 
 @dataclass(frozen=True, kw_only=True)
-class Shared(_Call):
+class Shared(Source):
     """A dataset object that a script uses more than once, as in `zip((ds, ds.map(f)))`.
 
     Each iterator of a shuffle takes the next seeds of the dataset object that it belongs to, and a
@@ -317,9 +793,25 @@ class Shared(_Call):
     sources `Shared` of one label in a pipeline are one object, so their pipelines are the same.
     """
 
-    name: ClassVar[str] = "shared"
+    name = "shared"
+    parameters = (value("label"), value("pipeline", "dataset", takes="pipeline"))
     label: Word
     pipeline: Pipeline
+
+    @property
+    def effect(self) -> str:
+        """What it is."""
+        return "the same dataset object as above; its iterators take their seeds in turn"
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether the pipeline does not end."""
+        return self.pipeline.never_ends
+
+    def length(self, others: Sequence[Count]) -> Count:
+        """Return the length of the pipeline."""
+        (count,) = others
+        return count
 
 
 def _check_inputs(source: Zip | SampleFromDatasets | ChooseFromDatasets) -> None:
@@ -327,24 +819,13 @@ def _check_inputs(source: Zip | SampleFromDatasets | ChooseFromDatasets) -> None
         raise UsageError(f"{source.name}: an input, or several, is needed")
 
 
-Source = Read | Range | Values | Zip | SampleFromDatasets | ChooseFromDatasets | Shared | Opaque
-Stage = (
-    Shuffle
-    | Repeat
-    | Batch
-    | Unbatch
-    | Shard
-    | Take
-    | Skip
-    | Cache
-    | Map
-    | Prefetch
-    | AssertCardinality
-    | WithOptions
-    | Concatenate
-    | Filter
-    | Opaque
-)
+def _end(stop_on_empty: bool) -> str:
+    return "at the first that ends" if stop_on_empty else "when all have ended"
+
+
+def _all_known(counts: Sequence[Count]) -> list[float] | None:
+    known = [count for count in counts if count is not None]
+    return known if len(known) == len(counts) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -360,197 +841,42 @@ class Pipeline:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "stages", tuple(self.stages))
-        if not isinstance(self.source, get_args(Source)):
+        if not isinstance(self.source, Source):
             raise UsageError(f"{type(self.source).__name__}: no source of a pipeline")
         for stage in self.stages:
-            if not isinstance(stage, get_args(Stage)):
+            if not isinstance(stage, Stage):
                 raise UsageError(f"{type(stage).__name__}: no stage of a pipeline")
-        _check_ends(self)
+        self._check_ends()
+
+    @property
+    def never_ends(self) -> bool:
+        """Whether it goes on for ever, as far as its stages tell.
+
+        A repeat of nothing ends at once, and whether there is nothing is not known here.
+
+        >>> Pipeline(stages=(Repeat(), Batch(size=2))).never_ends
+        True
+        >>> Pipeline(stages=(Repeat(), Take(count=5))).never_ends
+        False
+        """
+        endless = self.source.never_ends
+        for stage in self.stages:
+            endless = stage.goes_on(endless)
+        return endless
+
+    def _check_ends(self) -> None:
+        """Refuse a stage that reads to an end which never comes before it hands out anything."""
+        endless = self.source.never_ends
+        for stage in self.stages:
+            if endless and isinstance(stage, Shuffle) and stage.buffer == WHOLE_DATASET:
+                raise UsageError(
+                    "shuffle: buffer=-2 (the whole dataset) of what repeats without end: the "
+                    "buffer never fills; give a number, or shuffle before the repeat"
+                )
+            if endless and isinstance(stage, Skip) and stage.count == -1:
+                raise UsageError("skip: count=-1 (all) of what repeats without end: nothing comes")
+            endless = stage.goes_on(endless)
 
     def __repr__(self) -> str:
-        parts = (self.source, *self.stages)
-        names = (part.call if isinstance(part, Opaque) else part.name for part in parts)
+        names = (part.called for part in (self.source, *self.stages))
         return f"<Pipeline {printable(' | '.join(names), _LONGEST_SHOWN)}>"
-
-
-def never_ends(pipeline: Pipeline) -> bool:
-    """Return whether a pipeline goes on for ever, as far as its stages tell.
-
-    A repeat of nothing ends at once, and whether there is nothing is not known here.
-
-    >>> never_ends(Pipeline(stages=(Repeat(), Batch(size=2))))
-    True
-    >>> never_ends(Pipeline(stages=(Repeat(), Take(count=5))))
-    False
-    """
-    endless = _source_never_ends(pipeline.source)
-    for stage in pipeline.stages:
-        endless = _goes_on(stage, endless)
-    return endless
-
-
-def _source_never_ends(source: Source) -> bool:
-    match source:
-        case Zip():
-            return all(map(never_ends, source.inputs))
-        case SampleFromDatasets():
-            of = all if source.stop_on_empty else any
-            return of(map(never_ends, source.inputs))
-        case ChooseFromDatasets():
-            return never_ends(source.choices) and all(map(never_ends, source.inputs))
-        case Shared():
-            return never_ends(source.pipeline)
-        case _:
-            return False
-
-
-def _goes_on(stage: Stage, endless: bool) -> bool:
-    match stage:
-        case Repeat():
-            return endless or stage.count is None
-        case Take():
-            return endless and stage.count == -1
-        case Concatenate():
-            return endless or never_ends(stage.other)
-        case Opaque():
-            return False
-        case _:
-            return endless
-
-
-def _check_ends(pipeline: Pipeline) -> None:
-    """Refuse a stage that reads to an end which never comes before it hands out anything."""
-    endless = _source_never_ends(pipeline.source)
-    for stage in pipeline.stages:
-        if endless and isinstance(stage, Shuffle) and stage.buffer == WHOLE_DATASET:
-            raise UsageError(
-                "shuffle: buffer=-2 (the whole dataset) of what repeats without end: the buffer "
-                "never fills; give a number, or shuffle before the repeat"
-            )
-        if endless and isinstance(stage, Skip) and stage.count == -1:
-            raise UsageError("skip: count=-1 (all) of what repeats without end: nothing comes")
-        endless = _goes_on(stage, endless)
-
-
-# The readers of a pipeline, in the order in which a script writes them.
-
-
-def sources_of(pipeline: Pipeline, *, seen: set[str] | None = None) -> Iterator[Source]:
-    """Yield the sources of examples, each as often as it is there; not those of choices.
-
-    What is shared is there once; `seen` are the labels of it that came before.
-
-    >>> one = Pipeline(source=Read(spec="train"))
-    >>> two = Pipeline(source=Zip(inputs=(one, one)), stages=(Concatenate(other=one),))
-    >>> len(list(sources_of(two)))
-    3
-    """
-    source, seen = pipeline.source, set() if seen is None else seen
-    if isinstance(source, Shared):
-        if source.label not in seen:
-            seen.add(source.label)
-            yield from sources_of(source.pipeline, seen=seen)
-    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-        for part in source.inputs:
-            yield from sources_of(part, seen=seen)
-    else:
-        yield source
-    for stage in pipeline.stages:
-        if isinstance(stage, Concatenate):
-            yield from sources_of(stage.other, seen=seen)
-
-
-def parts_of(pipeline: Pipeline, *, choices: bool = False) -> Iterator[Source | Stage]:
-    """Yield all sources and stages, a whole before its parts; those of choices if wanted."""
-    source = pipeline.source
-    yield source
-    if isinstance(source, Shared):
-        yield from parts_of(source.pipeline, choices=choices)
-    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-        for part in source.inputs:
-            yield from parts_of(part, choices=choices)
-    if choices and isinstance(source, ChooseFromDatasets):
-        yield from parts_of(source.choices, choices=True)
-    for stage in pipeline.stages:
-        yield stage
-        if isinstance(stage, Concatenate):
-            yield from parts_of(stage.other, choices=choices)
-
-
-def readers_of(pipeline: Pipeline) -> list[Read]:
-    """Return the readers, each as often as it is there."""
-    return [source for source in sources_of(pipeline) if isinstance(source, Read)]
-
-
-# A pipeline with some of its parts changed, wherever in it they are.
-
-
-def with_changed(
-    pipeline: Pipeline,
-    *,
-    read: Callable[[Read], Read] | None = None,
-    kept: Callable[[str], str] | None = None,
-    part: Callable[[Source | Stage], Source | Stage] | None = None,
-) -> Pipeline:
-    """Return a pipeline with every reader as `read` changes it; None leaves them as they are.
-
-    kept: what becomes of the name of a file that says which examples pass a filter.
-    part: what becomes of each source and stage, inner ones first.
-
-    >>> pipeline = Pipeline(source=Read(spec="a"), stages=(Concatenate(other=Pipeline()),))
-    >>> changed = with_changed(pipeline, read=lambda read: Read(spec="b"))
-    >>> changed.source.spec, changed.stages[0].other.source.spec
-    ('b', 'b')
-    """
-
-    def whole(pipeline: Pipeline) -> Pipeline:
-        changed = source(pipeline.source)
-        return Pipeline(source=changed, stages=tuple(map(stage, pipeline.stages)))
-
-    def source(given: Source) -> Source:
-        changed = inner(given)
-        return changed if part is None else cast(Source, part(changed))
-
-    def inner(given: Source) -> Source:
-        match given:
-            case Read():
-                return given if read is None else read(given)
-            case Shared():
-                return replace(given, pipeline=whole(given.pipeline))
-            case Zip() | SampleFromDatasets():
-                return replace(given, inputs=tuple(map(whole, given.inputs)))
-            case ChooseFromDatasets():
-                inputs = tuple(map(whole, given.inputs))
-                return replace(given, inputs=inputs, choices=whole(given.choices))
-            case _:
-                return given
-
-    def stage(given: Stage) -> Stage:
-        if isinstance(given, Concatenate):
-            given = replace(given, other=whole(given.other))
-        if isinstance(given, Filter) and given.kept is not None and kept is not None:
-            given = replace(given, kept=kept(given.kept))
-        return given if part is None else cast(Stage, part(given))
-
-    return whole(pipeline)
-
-
-def with_seeds(pipeline: Pipeline) -> Pipeline:
-    """Return a pipeline whose shuffles and mixtures without a seed have 1, 2, ... for theirs.
-
-    What is shared is one object, whose seed is the same wherever it stands.
-
-    >>> with_seeds(Pipeline(stages=(Shuffle(buffer=9), Shuffle(buffer=9, seed=7)))).stages
-    (Shuffle(buffer=9, seed=1, reshuffle=None), Shuffle(buffer=9, seed=7, reshuffle=None))
-    """
-    seeds = count(1)
-    shared: dict[str, Source | Stage] = {}
-
-    def part(given: Source | Stage) -> Source | Stage:
-        if isinstance(given, Shared):
-            return shared.setdefault(given.label, given)
-        if isinstance(given, Shuffle | SampleFromDatasets) and given.seed is None:
-            return replace(given, seed=next(seeds))
-        return given
-
-    return with_changed(pipeline, part=part)

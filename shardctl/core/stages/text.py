@@ -6,17 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from shardctl.core.stages.calls import (
-    CALLS,
-    WHY_OPEN,
-    Call,
-    call_named,
-    name_alone,
-    name_of,
-    said_of,
-)
+from shardctl.core.stages.calls import CALLS, Call, call_named, name_alone, name_of
 from shardctl.core.stages.listed import Written, joined, text_of_listed
-from shardctl.core.stages.stages import Pipeline, Read, Source, Stage, Values, Zip
+from shardctl.core.stages.part import Part, said_of
+from shardctl.core.stages.stages import Pipeline, Read, Values, Zip
 from shardctl.core.text import nearest, quoted
 from shardctl.errors import UsageError
 
@@ -69,7 +62,7 @@ class _Parser:
         begin = self._scanner.position
         source, stages = self.parts(depth, first=first)
         try:
-            source, stages = joined(source, stages, WHY_OPEN)
+            source, stages = joined(source, stages)
         except UsageError as error:
             raise self._scanner.error(str(error), begin) from None
         return Pipeline(source=source, stages=tuple(stages))
@@ -131,7 +124,7 @@ class _Parser:
         except UsageError as error:
             raise scanner.error(error, start) from None
 
-    def _made(self, call: Call, start: int, depth: int) -> tuple[Stage | Source, ...]:
+    def _made(self, call: Call, start: int, depth: int) -> tuple[Part, ...]:
         given = list(self._arguments(call, depth)) if self._scanner.took("(") else []
         try:
             return call.stages(given)
@@ -245,7 +238,7 @@ def text_of(pipeline: Pipeline) -> str:
     return " | ".join(texts)
 
 
-def text_of_part(part: Stage | Source, *, is_source: bool = False) -> str:
+def text_of_part(part: Part, *, is_source: bool = False) -> str:
     """Return a stage or a source as it is written.
 
     >>> from shardctl.core.stages.stages import Shuffle

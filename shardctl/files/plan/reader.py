@@ -33,7 +33,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.file_text import MAX_PLAN_BYTES, read_file
+from shardctl.files.file_text import read_file
 from shardctl.files.head import read_assumptions, read_identity, read_refs, read_split_sizes
 from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
@@ -69,7 +69,7 @@ def read_plan(path: Path | str) -> ResumePlan:
             was cut off or edited.
     """
     path = Path(path)
-    return parse_plan(read_file(path, max_num_bytes=MAX_PLAN_BYTES), source=printable(str(path)))
+    return parse_plan(read_file(path), source=printable(str(path)))
 
 
 def parse_plan(data: bytes, *, source: str) -> ResumePlan:

@@ -19,7 +19,7 @@ from shardctl.core.snapshot.snapshot import (
     checksum,
 )
 from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError, UsageError

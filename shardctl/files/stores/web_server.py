@@ -1,41 +1,67 @@
-"""Files of a web server, `http://` and `https://`: checked ranges, folders by their page."""
+"""Files of a web server, `http://` and `https://`: checked ranges, folders by their page.
+
+The requests go through `requests`, which TensorFlow and TFDS bring along and which knows proxies,
+certificates and `~/.netrc` as pip and curl do. fsspec's own HTTP file system needs aiohttp besides,
+takes every failure for a file that is not there, and whatever is sent for the range it asked for.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import re
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
+from functools import cache
 from html.parser import HTMLParser
+from http import HTTPStatus
+from typing import Any
 from urllib.parse import SplitResult, unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from shardctl.core.secrets import full_url, public_url
-from shardctl.errors import DatasetError, NotThereError
+from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.transfer.concurrently import concurrently
-from shardctl.files.stores.transfer.failures import changed, limits, shown
-from shardctl.files.stores.transfer.ranges import RemoteSource
-from shardctl.files.stores.transfer.web import (
-    ANSWERS,
-    Headers,
-    Range,
-    Reply,
-    Web,
-    refuse_encoding,
+from shardctl.files.stores.transfer.failures import (
+    RETRIED_STATUSES,
+    Surroundings,
+    TransientError,
+    as_failure,
+    attempted,
+    causes,
+    changed,
+    limits,
+    shown,
+    slots,
+    surroundings,
 )
+from shardctl.files.stores.transfer.ranges import RemoteSource
 
 _PAGE_BYTES = 256 << 20
-_NOT_BY_HEAD = ANSWERS | {400, 403, 405, 501}
-_NO_LOGIN = (
-    "the server wants a login or forbids it (%d); a user and a password are taken from ~/.netrc"
-)
+_PIECE = 64 << 10
+_MISSING = (404, 410)
+_ANSWERS = (*_MISSING, 412, 416)
+_NOT_BY_HEAD = (*_ANSWERS, 400, 403, 405, 501)
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
+_COMPRESSED = (".gz", ".tgz", ".gzip")
+
+Headers = Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reply:
+    """An answer whose body was read, where it was asked for: names of its headers in any case."""
+
+    status: int
+    headers: Headers
+    url: str
+    body: bytes = b""
 
 
 class WebServerStore:
     """Files by their URLs, whose names stay as URLs write them, `a%20b`."""
-
-    def __init__(self) -> None:
-        self._web = Web(refusal=lambda status: _NO_LOGIN % status if status in (401, 403) else None)
 
     def status(self, path: str) -> StoredFile | None:
         """Return the file at a URL, None where there is none; a URL that ends with `/` is none.
@@ -46,9 +72,13 @@ class WebServerStore:
         name = _split(path).path
         if name.endswith("/") or not name:
             return None
-        reply = self._looked_at(path)
-        if reply is None or _folder_of(reply.url) == _folder_of(path) + "/":
-            return None  # sent on to the folder of this name
+        reply = _ask(path, "HEAD", answers=_NOT_BY_HEAD)
+        if (reply.status != 200 or _length(reply) is None) and reply.status not in _MISSING:
+            # Some answer GET alone, as signed URLs for GET do, and some say how long it is there.
+            reply = _ask(path, headers={"Range": "bytes=0-0"})
+        sent_on = unquote(_split(reply.url).path) == unquote(name) + "/"  # to the folder so called
+        if reply.status in _MISSING or sent_on:
+            return None
         length = _length(reply)
         if length is None:
             message = f"cannot read {shown(path)}: the server does not say how many bytes it has"
@@ -57,7 +87,7 @@ class WebServerStore:
 
     def is_folder(self, path: str) -> bool:
         """Return whether the server shows a page for a URL with a `/` at its end."""
-        reply = self._web.ask(_with_slash(path), path=path, max_num_bytes=0)
+        reply = _ask(_with_slash(path))
         return reply.status == 200 and "html" in reply.headers.get("Content-Type", "")
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
@@ -72,52 +102,20 @@ class WebServerStore:
 
     def read(self, path: str, *, max_num_bytes: int) -> bytes:
         """Return the bytes of a small file, in one request; it needs no ranges."""
-        reply = self._web.ask(path, path=path, max_num_bytes=max_num_bytes)
+        reply = _ask(path, max_num_bytes=max_num_bytes)
         if reply.status != 200:
             raise NotThereError(f"cannot read {shown(path)}: no such file")
-        refuse_encoding(reply.headers, path)
+        _refuse_encoding(reply.headers, path)
         return reply.body
 
     @contextlib.contextmanager
     def open(self, file: StoredFile) -> Iterator[RemoteSource]:
         """Open a file; another version is refused when it is read."""
-        conditions = _conditions(file.version)
         told: list[tuple[str, str]] = []
-
-        def check(headers: Headers) -> None:
-            if _is_another(file.version, headers):
-                raise changed(file.path)
-            # Of a version that is not sure all answers at least tell the same.
-            told.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
-            if not file.version and told[-1] != told[0]:
-                raise changed(file.path)
-
-        def fetch(start: int, stop: int) -> bytes:
-            return self._web.range(
-                Range(
-                    path=file.path,
-                    start=start,
-                    stop=stop,
-                    num_bytes=file.num_bytes,
-                    headers=conditions,
-                    check=check,
-                    resumes=bool(file.version),
-                )
-            )
-
-        yield RemoteSource(file, fetch)
-
-    def _looked_at(self, path: str) -> Reply | None:
-        """Return what a server says of a URL, None where it has nothing there."""
-        reply = self._web.ask(path, path=path, method="HEAD", answers=_NOT_BY_HEAD)
-        known = reply.status == 200 and _length(reply) is not None
-        if not known and reply.status not in (404, 410):
-            # Some answer GET alone, as signed URLs for GET do, and some say how long it is there.
-            reply = self._web.ask(path, path=path, headers={"Range": "bytes=0-0"}, max_num_bytes=0)
-        return None if reply.status in (404, 410) else reply
+        yield RemoteSource(file, lambda start, stop: _range(file, start, stop, told))
 
     def _page(self, folder: str) -> tuple[list[str], list[str]]:
-        reply = self._web.ask(_with_slash(folder), path=folder, max_num_bytes=_PAGE_BYTES)
+        reply = _ask(_with_slash(folder), max_num_bytes=_PAGE_BYTES)
         if reply.status != 200:
             raise NotThereError(f"cannot read {shown(folder)}: no such folder")
         if "html" not in reply.headers.get("Content-Type", ""):
@@ -143,9 +141,16 @@ def version_of(headers: Headers) -> str:
     etag, modified = headers.get("ETag", "").strip(), headers.get("Last-Modified", "").strip()
     if etag:
         return f"etag:{etag}"
-    if not modified or _just_now(modified, headers.get("Date", "")):
-        return ""
-    return f"modified:{modified}"
+    then, now = _time(modified), _time(headers.get("Date", ""))
+    just_now = then is None or (now is not None and (now - then).total_seconds() < 1)
+    return "" if just_now else f"modified:{modified}"
+
+
+def _time(text: str) -> datetime | None:
+    try:
+        return parsedate_to_datetime(text)
+    except (TypeError, ValueError, IndexError):
+        return None
 
 
 def _is_another(version: str, headers: Headers) -> bool:
@@ -158,30 +163,6 @@ def _is_another(version: str, headers: Headers) -> bool:
         return version != f"modified:{modified}"
     found = version_of(headers)
     return bool(version and found) and found != version
-
-
-def _just_now(modified: str, date: str) -> bool:
-    then, now = _time(modified), _time(date)
-    return then is None or (now is not None and (now - then).total_seconds() < 1)
-
-
-def _time(text: str) -> datetime | None:
-    try:
-        return parsedate_to_datetime(text)
-    except (TypeError, ValueError, IndexError):
-        return None
-
-
-def _conditions(version: str) -> dict[str, str]:
-    """Return the headers that make a server refuse another version itself, where it can.
-
-    If-Match never holds for a weak ETag (RFC 9110, 13.1.1), so none is sent for one.
-    """
-    if version.startswith('etag:"'):
-        return {"If-Match": version.removeprefix("etag:")}
-    if version.startswith("modified:"):
-        return {"If-Unmodified-Since": version.removeprefix("modified:")}
-    return {}
 
 
 def _length(reply: Reply) -> int | None:
@@ -199,15 +180,184 @@ def _with_slash(url: str) -> str:
     return urlunsplit(parts._replace(path=path))
 
 
-def _folder_of(url: str) -> str:
-    return unquote(_split(url).path)
-
-
 def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
     except ValueError:
         raise DatasetError(f"cannot read {shown(url)}: it is not a valid URL") from None
+
+
+# Requests: tried again where that helps, and what comes back compared with what was asked for.
+
+
+def _ask(
+    url: str,
+    method: str = "GET",
+    *,
+    headers: Headers | None = None,
+    max_num_bytes: int = 0,
+    answers: tuple[int, ...] = _ANSWERS,
+) -> Reply:
+    """Return an answer, of success with its whole body where `max_num_bytes` is not 0.
+
+    answers: the statuses that are taken as answers besides those of success.
+
+    Raises:
+        DatasetError: the place cannot be reached or refuses; the body is larger.
+    """
+
+    def once() -> Reply:
+        with _sent(method, url, headers or {}, answers) as response:
+            body = b""
+            if max_num_bytes and response.status_code < 300:
+                body = _body(response, max_num_bytes + 1, url)
+                length = response.headers.get("Content-Length", "")
+                if len(body) > max_num_bytes:
+                    message = f"{shown(url)} is larger than {max_num_bytes} bytes, the most read"
+                    raise DatasetError(message)
+                if length.isdigit() and len(body) < int(length):
+                    raise TransientError(f"truncated: {len(body)} of {length} bytes came")
+            return Reply(
+                status=response.status_code, headers=response.headers, url=response.url, body=body
+            )
+
+    return attempted(once, path=url)
+
+
+def _range(file: StoredFile, start: int, stop: int, told: list[tuple[str, str]]) -> bytes:
+    """Return the bytes [start, stop) of a file, all of them.
+
+    A server that ignores Range is noticed before its body is read. told: what each answer says of
+    its version; of one that is not sure all answers at least say the same.
+    """
+    path = file.path
+
+    def once() -> bytes:
+        with _sent("GET", path, {"Range": f"bytes={start}-{stop - 1}"}, _ANSWERS) as response:
+            status, headers = response.status_code, response.headers
+            if status in _ANSWERS:
+                raise changed(path, "it is gone" if status in _MISSING else "")
+            told.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
+            if _is_another(file.version, headers) or (not file.version and told[-1] != told[0]):
+                raise changed(path)
+            _refuse_encoding(headers, path)
+            if status == 206:
+                _check_range(headers, file, start, stop)
+            elif status != 200 or (start, stop) != (0, file.num_bytes):
+                raise DatasetError(
+                    f"cannot read {shown(path)} in parts: the server ignores Range requests"
+                    f" (it answers {status} for a part of the file); copy the file to a disk, or"
+                    " serve it with a server that knows ranges"
+                )
+            data = _body(response, stop - start + 1, path)
+        if len(data) > stop - start:
+            raise changed(path, f"it has more than {file.num_bytes:,} bytes")
+        if len(data) < stop - start:
+            raise TransientError(f"truncated: {len(data)} of {stop - start} bytes came")
+        return data
+
+    return attempted(once, path=path)
+
+
+def _check_range(headers: Headers, file: StoredFile, start: int, stop: int) -> None:
+    """Refuse a 206 that is of other bytes than were asked for."""
+    said = headers.get("Content-Range", "")
+    found = _CONTENT_RANGE.fullmatch(said.strip())
+    if found is not None and found[3] not in ("*", str(file.num_bytes)):
+        raise changed(file.path, f"it has {int(found[3]):,} bytes, not {file.num_bytes:,}")
+    if found is None or (int(found[1]), int(found[2])) != (start, stop - 1):
+        raise DatasetError(
+            f"cannot read {shown(file.path)}: asked for the bytes {start}-{stop - 1}, the server"
+            f" says it sends {said[:60]!r}"
+        )
+
+
+def _refuse_encoding(headers: Headers, path: str) -> None:
+    """Refuse bytes that are not those of the file: what was compressed on its way."""
+    encoding = headers.get("Content-Encoding", "identity").strip().lower()
+    # A web server may say so of a file that lies there compressed: its bytes are sent as they are.
+    named = path.partition("?")[0].lower().endswith(_COMPRESSED) and encoding.endswith("gzip")
+    if encoding not in ("", "identity") and not named:
+        raise DatasetError(
+            f"cannot read {shown(path)}: the server sends it with Content-Encoding {encoding[:20]},"
+            " so that places in the file are not those of what arrives; store it without"
+        )
+
+
+@contextlib.contextmanager
+def _sent(method: str, url: str, headers: Headers, answers: tuple[int, ...]) -> Iterator[Any]:
+    """Send a request; yield what begins to answer, where that is no failure."""
+    bounds = limits()
+    with slots():
+        try:
+            with _session(surroundings()).request(
+                method,
+                url,
+                # No server may compress what it sends: ranges count the bytes of the file.
+                headers={"Accept-Encoding": "identity", **headers},
+                timeout=(bounds.connect_timeout, bounds.timeout),
+                allow_redirects=True,
+                stream=True,
+            ) as response:
+                _refuse(response, url, answers)
+                yield response
+        except (ShardctlError, TransientError):
+            raise
+        except Exception as error:
+            raise as_failure(error, url) from None
+
+
+def _refuse(response: Any, path: str, answers: tuple[int, ...]) -> None:
+    status = response.status_code
+    if status < 400 or status in answers:
+        return
+    with contextlib.suppress(ValueError):
+        status = f"{status} {HTTPStatus(status).phrase}"
+    if response.status_code in RETRIED_STATUSES:
+        wait = response.headers.get("Retry-After", "")
+        seconds = float(wait) if wait.isdigit() else 0.0
+        raise TransientError(f"the server answers {status}", wait=seconds)
+    reason = f"the server answers {status}"
+    if response.status_code in (401, 403):
+        reason = f"the server wants a login or forbids it ({response.status_code}); a user and a"
+        reason += " password are taken from ~/.netrc"
+    raise DatasetError(f"cannot read {shown(path)}: {reason}")
+
+
+def _body(response: Any, most: int, path: str) -> bytes:
+    """Return a body up to its end, or to `most` bytes of it; fewer where it breaks off."""
+    got = bytearray()
+    end = time.monotonic() + limits().seconds_for(most)
+    try:
+        while data := response.raw.read(min(_PIECE, most - len(got)), decode_content=False):
+            got += data
+            if time.monotonic() > end:
+                raise TransientError("the server sends less than 20 kB/s")
+    except Exception as error:
+        if not any(type(each).__name__ == "IncompleteRead" for each in causes(error)):
+            raise
+    return bytes(got)
+
+
+@cache
+def _session(around: Surroundings) -> Any:
+    """Return the connections of this process; those of the process that forked it are not its."""
+    try:
+        import requests
+    except ImportError as error:
+        raise MissingDependencyError(
+            "reading over HTTP needs a package: pip install 'shardctl[http]'"
+        ) from error
+    from http.cookiejar import DefaultCookiePolicy
+
+    session = requests.Session()
+    session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+    session.max_redirects = 10
+    session.headers["User-Agent"] = "shardctl"
+    adapter = requests.adapters.HTTPAdapter(pool_maxsize=limits().requests)
+    session.mount("http://", adapter)
+    session.mount("https://", adapter)
+    return session
 
 
 # The page on which a web server lists a folder: the names of what is right in it.

@@ -6,23 +6,15 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, TypeVar
 
+from shardctl.core.stages.part import Part, Source, Stage
 from shardctl.core.stages.stages import (
-    Batch,
-    Cache,
     ChooseFromDatasets,
     Concatenate,
-    Map,
-    Opaque,
     Pipeline,
-    Prefetch,
     Read,
-    Repeat,
     SampleFromDatasets,
     Shared,
     Shuffle,
-    Source,
-    Stage,
-    WithOptions,
     Zip,
 )
 from shardctl.core.stages.text import place_of, text_of, text_of_part
@@ -94,7 +86,7 @@ def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> Ch
     place, place_now = (f"source of {at}" if at else "source" for at in (where, now))
     return ChangedStage(
         change="source",
-        name=called(old),
+        name=old.called,
         expected=text_of_part(old, is_source=True),
         actual=text_of_part(new, is_source=True),
         place=place,
@@ -148,7 +140,7 @@ def _stages(
         if words:
             yield ChangedStage(
                 change=change,
-                name=called(one),
+                name=one.called,
                 expected=text_of_part(one),
                 actual=text_of_part(other),
                 place=at,
@@ -168,7 +160,7 @@ def _one_sided(
     if before is not None:
         return ChangedStage(
             change="left out",
-            name=called(old[before]),
+            name=old[before].called,
             expected=text_of_part(old[before]),
             actual=None,
             place=at,
@@ -179,7 +171,7 @@ def _one_sided(
     behind = f" behind {text_of_part(new[index - 1])}" if index else ", the first stage"
     return ChangedStage(
         change="added",
-        name=called(new[index]),
+        name=new[index].called,
         expected=None,
         actual=text_of_part(new[index]),
         place=None,
@@ -188,7 +180,7 @@ def _one_sided(
     )
 
 
-def _arguments(old: Stage | Source, new: Stage | Source, leaving_out: Sequence[str] = ()) -> str:
+def _arguments(old: Part, new: Part, leaving_out: Sequence[str] = ()) -> str:
     """Return which arguments differ, "" where none does.
 
     >>> _arguments(Shuffle(buffer=10, seed=7), Shuffle(buffer=20, seed=7))
@@ -202,7 +194,7 @@ def _arguments(old: Stage | Source, new: Stage | Source, leaving_out: Sequence[s
     )
 
 
-def _in_force(part: Stage | Source, name: str) -> object:
+def _in_force(part: Part, name: str) -> object:
     """Return an argument; a shuffle reshuffles where it does not say."""
     value = getattr(part, name)
     return True if value is None and isinstance(part, Shuffle) and name == "reshuffle" else value
@@ -300,7 +292,7 @@ def with_moved(
         (cost_of(old[before], new[after]), before, after)
         for before in left
         for after in came
-        if called(old[before]) == called(new[after])
+        if old[before].called == new[after].called
     )
     moved: dict[int, int] = {}
     for _, before, after in alike:
@@ -315,28 +307,16 @@ def with_moved(
     return found
 
 
-# What orders depend on most keeps its place, and the rest has moved around it.
-_WEIGHTS: tuple[tuple[type[Stage], float], ...] = (
-    (Shuffle, 3.0),
-    (Repeat, 2.5),
-    (Batch, 2.0),
-    (Cache, 1.2),
-    (Map, 1.0),
-    (WithOptions, 0.9),
-    (Prefetch, 0.8),
-)
-
-
 def gap_of(stage: Stage) -> float:
     """Return what it costs that a stage has no counterpart."""
-    return next((weight for kind, weight in _WEIGHTS if isinstance(stage, kind)), 1.5)
+    return stage.weight
 
 
 def cost_of(old: Stage, new: Stage) -> float:
     """Return how unlike two stages are: 0 for equal ones, more than their gaps for two kinds."""
     if old == new:
         return 0.0
-    if called(old) != called(new):
+    if old.called != new.called:
         return gap_of(old) + gap_of(new) + 1.0
     names = [field.name for field in fields(old)]
     differ = [name for name in names if getattr(old, name) != getattr(new, name)]
@@ -365,12 +345,3 @@ def cost_of_inputs(old: Pipeline, new: Pipeline) -> float:
 
 def _what(read: Read) -> tuple[str | None, str | None]:
     return read.spec, read.data
-
-
-def called(part: Stage | Source) -> str:
-    """Return the name of the call that a stage or a source is.
-
-    >>> called(Opaque(call="flat_map")), called(Cache())
-    ('flat_map', 'cache')
-    """
-    return part.call if isinstance(part, Opaque) else part.name

@@ -14,12 +14,13 @@ from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.eval.evaluation import Evaluation, Remainder
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
-from shardctl.planning.hosts.sharing import Sharing, sharing_of
+from shardctl.planning.hosts.readers import sharing_of
+from shardctl.planning.hosts.sharing import Sharing
 
 EVAL_SPLITS = ("test", "validation")
 _MAX_BATCH = 2**31 - 1
@@ -87,11 +88,11 @@ def evaluate(
     host_batch = batch * devices
     if remainder == "ragged" and sharing.drops:
         remainder = "drop"
-    ragged = sharing.runs(sharing.judged, hosts, host_batch, drop=False)
-    full = sharing.runs(sharing.judged, hosts, host_batch, drop=True)
-    of_device = sharing.runs(sharing.judged, hosts, batch, drop=True)
+    ragged = sharing.run(hosts, host_batch, drop=False)
+    full = sharing.run(hosts, host_batch, drop=True)
+    of_device = sharing.run(hosts, batch, drop=True)
     shown = full if remainder == "drop" else ragged
-    refused = sharing.refusal(sharing.judged, hosts)
+    refused = sharing.refusal(hosts)
     return Evaluation(
         dataset=sharing.resolved.dataset,
         spec=sharing.resolved.spec,

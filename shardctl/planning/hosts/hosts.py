@@ -16,8 +16,9 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import UsageError
-from shardctl.planning.hosts.sharing import OfLoader, OfReaders, Sharing, sharing_of
-from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.hosts.readers import OfReaders, sharing_of
+from shardctl.planning.hosts.sharing import OfLoader, Sharing
+from shardctl.planning.hosts.strategy import Strategy
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1
@@ -30,17 +31,24 @@ class Comparison:
     """The strategies for one number of hosts.
 
     `num_file_instructions` is how many files, or parts of files, there are to share, of
-    `num_readers` that are shared one by one. Of a loader there is one strategy, its own;
-    `num_repeated` examples are handed out again as its padding, and `num_left_out` by no host.
+    `num_readers` that are shared one by one. Of a loader there is one strategy, its own.
     """
 
     num_hosts: int
     num_examples: int
     num_file_instructions: int
     strategies: tuple[Strategy, ...]
-    num_repeated: int = 0
-    num_left_out: int = 0
     num_readers: int = 1
+
+    @property
+    def num_repeated(self) -> int:
+        """Examples that a loader hands out again in an epoch, as its padding."""
+        return self.strategies[0].num_repeated
+
+    @property
+    def num_left_out(self) -> int:
+        """Examples that no host of a loader hands out in an epoch."""
+        return self.strategies[0].num_left_out
 
     @checked
     def strategy(self, name: str) -> Strategy:
@@ -199,21 +207,13 @@ def compared(
 def _comparison(
     sharing: Sharing, num_hosts: int, ways: Sequence[str], *, keep_columns: bool
 ) -> Comparison:
-    strategies, total = [], sharing.reads.num_examples
-    num_repeated = num_left_out = 0
-    for way in ways:
-        shares = sharing.shares(way, num_hosts)
-        strategy = strategy_of(way, shares, total)
-        if not keep_columns:
-            strategy = replace(strategy, columns=None, batches=None)
-        strategies.append(strategy)
-        num_repeated, num_left_out = shares.num_repeated, shares.num_left_out
+    strategies = [sharing.strategy(way, num_hosts) for way in ways]
+    if not keep_columns:
+        strategies = [replace(one, columns=None, batches=None) for one in strategies]
     return Comparison(
         num_hosts=num_hosts,
-        num_examples=total,
+        num_examples=sharing.reads.num_examples,
         num_file_instructions=len(sharing.reads),
         num_readers=sharing.num_readers,
         strategies=tuple(strategies),
-        num_repeated=num_repeated,
-        num_left_out=num_left_out,
     )

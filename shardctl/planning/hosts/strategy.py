@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from shardctl.core.arrays import EqualByItems, Int64s
 from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.text import counted, in_short
-from shardctl.planning.hosts.sharing import Shares
 
 _EVEN = 1.01  # without a batch size hosts count as even when the busiest has 1% over the mean
 
@@ -42,6 +42,7 @@ class Strategy(EqualByItems):
         where files are not shuffled or no seed fixes how.
     refusal: why TFDS does not read this way, None where it does.
     columns, batches: the figures of each host, None in a sweep.
+    num_repeated: examples that a loader hands out again as padding; num_left_out: to no host.
     """
 
     name: str
@@ -52,10 +53,12 @@ class Strategy(EqualByItems):
     read_amplification: float | None
     shared_files: int
     idle_hosts: int
-    same_permutation: bool | None
-    refusal: str | None
     columns: HostReads | None
     batches: Int64s | None
+    refusal: str | None = None
+    same_permutation: bool | None = None
+    num_repeated: int = 0
+    num_left_out: int = 0
 
     @property
     def imbalance(self) -> float | None:
@@ -79,9 +82,10 @@ class Strategy(EqualByItems):
         )
 
 
-def strategy_of(name: str, shares: Shares, num_examples: int) -> Strategy:
-    """Return what the hosts' shares of so many examples come to."""
-    columns, batches = shares.columns, shares.batches
+def strategy_of(
+    name: str, columns: HostReads, batches: Int64s | None, num_examples: int, **figures: Any
+) -> Strategy:
+    """Return what the hosts' shares of so many examples come to; `figures` are fields besides."""
     return Strategy(
         name=name,
         num_examples=_load(columns.num_examples),
@@ -91,10 +95,9 @@ def strategy_of(name: str, shares: Shares, num_examples: int) -> Strategy:
         read_amplification=_sum(columns.num_read) / num_examples if num_examples else None,
         shared_files=columns.num_shared_files,
         idle_hosts=int((columns.num_examples == 0).sum()),
-        same_permutation=shares.same_permutation,
-        refusal=shares.refusal,
         columns=columns,
         batches=batches,
+        **figures,
     )
 
 

@@ -7,31 +7,22 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from shardctl.core.stages.part import Count, Source, Stage
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
     Concatenate,
-    Filter,
-    Opaque,
     Pipeline,
-    Range,
     Read,
     Repeat,
     SampleFromDatasets,
-    Shard,
     Shared,
     Shuffle,
-    Skip,
-    Source,
-    Stage,
-    Take,
     Unbatch,
-    Values,
     Zip,
 )
 from shardctl.core.stages.text import place_of
 
-Count = float | None  # a whole number, `math.inf` without an end, None where data decides
 CountOfRead = Callable[[Read], Count]
 AnyStage = TypeVar("AnyStage", bound=Stage)
 
@@ -167,7 +158,7 @@ def counts_of(pipeline: Pipeline, count_of_read: CountOfRead) -> Iterator[Count]
             yield count
             continue
         before = count
-        count = _counted(stage, count, count_of_read)
+        count = stage.length(count, [count_of(one, count_of_read) for one in stage.pipelines])
         if isinstance(stage, Batch) and stage.drop_remainder and singles[-1] is not None:
             singles[-1] = _whole(singles[-1], stage.size)
         elif count != before and not isinstance(stage, Batch):
@@ -179,57 +170,7 @@ def _whole(count: float, size: int) -> Count:
     return count if math.isinf(count) else count - count % size
 
 
-def _counted(stage: Stage, count: Count, count_of_read: CountOfRead) -> Count:
-    if isinstance(stage, Filter | Opaque):
-        return None
-    if isinstance(stage, Repeat):
-        if count == 0 or stage.count == 0:
-            return 0
-        if stage.count is None or stage.count < 0:
-            return math.inf
-        return None if count is None else count * stage.count
-    if isinstance(stage, Take) and count is not None:
-        return count if stage.count < 0 else min(count, stage.count)
-    if isinstance(stage, Concatenate):
-        other = count_of(stage.other, count_of_read)
-        if math.inf in (count, other):
-            return math.inf
-        return None if count is None or other is None else count + other
-    if count is None or math.isinf(count):
-        return 0 if isinstance(stage, Skip) and stage.count < 0 else count
-    return _counted_of(stage, int(count))
-
-
-def _counted_of(stage: Stage, count: int) -> Count:
-    """Return how many are left of so many elements."""
-    if isinstance(stage, Skip):
-        return 0 if stage.count < 0 else max(count - stage.count, 0)
-    if isinstance(stage, Shard):
-        return len(range(stage.index, count, stage.num_shards))
-    if isinstance(stage, Batch):
-        return count // stage.size if stage.drop_remainder else -(-count // stage.size)
-    return count
-
-
 def _count_of_source(source: Source, count_of_read: CountOfRead) -> Count:
     if isinstance(source, Read):
         return count_of_read(source)
-    if isinstance(source, Range):
-        return source.stop
-    if isinstance(source, Values):
-        return len(source.values)
-    if isinstance(source, Opaque):
-        return None
-    if isinstance(source, Shared):
-        return count_of(source.pipeline, count_of_read)
-    counts = [count_of(one, count_of_read) for one in source.inputs]
-    known = [count for count in counts if count is not None]
-    if isinstance(source, Zip):
-        if len(known) < len(counts):
-            return 0 if 0 in known else None
-        return min(known)
-    if len(known) == len(counts) and all(map(math.isinf, known)):
-        return math.inf
-    if isinstance(source, SampleFromDatasets) and not source.stop_on_empty:
-        return sum(known) if len(known) == len(counts) else None
-    return None
+    return source.length([count_of(one, count_of_read) for one in source.pipelines])

@@ -21,9 +21,10 @@ from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages import stages as ast
+from shardctl.core.stages.part import Count
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.lint.chains import Chain, Count, StageAt, chains, repeats, shuffles
+from shardctl.planning.lint.chains import Chain, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder

@@ -11,8 +11,8 @@ from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import short_form, stages_of
+from shardctl.core.stages.pipelines import sources_of
 from shardctl.core.stages.stages import Read as StageRead
-from shardctl.core.stages.stages import sources_of
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, nearest_first
 from shardctl.errors import UsageError

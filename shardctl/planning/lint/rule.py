@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal, get_args
 
-from shardctl.core.loaders.loader import LoaderName
+from shardctl.core.loaders.loader import READERS
 from shardctl.core.phrase import phrase
 from shardctl.core.text import in_short
 from shardctl.planning.lint.context import LintContext
@@ -18,8 +18,8 @@ from shardctl.planning.lint.context import LintContext
 Severity = Literal["error", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
 DEFAULT_FAIL_ON: Severity = "notice"  # which is any finding
-TFDS_ALONE: tuple[LoaderName, ...] = ("tfds",)
-EVERY_LOADER: tuple[LoaderName, ...] = get_args(LoaderName)
+TFDS_ALONE: Collection[str] = ("tfds",)
+EVERY_LOADER: Collection[str] = READERS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class Rule:
     severity: Severity
     check: Check
     for_data_source: bool = False
-    loaders: tuple[LoaderName, ...] = TFDS_ALONE
+    loaders: Collection[str] = field(default=TFDS_ALONE, compare=False)
     of_loaders: Check | None = None
 
     @property
@@ -117,7 +117,7 @@ def rule(
     title: str,
     *,
     for_data_source: bool = False,
-    loaders: tuple[LoaderName, ...] = TFDS_ALONE,
+    loaders: Collection[str] = TFDS_ALONE,
     of_loaders: Check | None = None,
 ) -> Callable[[Check], Rule]:
     """Make a rule of the function below."""

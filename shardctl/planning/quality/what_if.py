@@ -14,7 +14,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics

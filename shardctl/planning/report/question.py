@@ -13,7 +13,8 @@ from shardctl.core.order.order import Order
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import Batch, Read, Shard, parts_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Batch, Read, Shard
 from shardctl.core.text import counted, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.config import Origin, SettingInForce, lint_in_force, read_in_force

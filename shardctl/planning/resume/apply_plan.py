@@ -18,7 +18,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.planning.file_formats import format_warnings, refuse_open_splits, refuse_unreadable

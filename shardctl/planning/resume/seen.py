@@ -22,7 +22,8 @@ from shardctl.core.settings.read_settings import (
     as_settings,
 )
 from shardctl.core.settings.short_form import short_form
-from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Source, Stage, Take, parts_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts, refuse_unreadable
@@ -189,7 +190,7 @@ def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
     return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
 
 
-def _is_shared(part: Source | Stage) -> bool:
+def _is_shared(part: object) -> bool:
     return isinstance(part, Shard) and part.num_shards > 1
 
 

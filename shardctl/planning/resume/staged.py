@@ -32,6 +32,8 @@ from shardctl.core.resume.resume_plan import (
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.part import Part, Stage
+from shardctl.core.stages.pipelines import parts_of, readers_of, with_changed
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
@@ -47,15 +49,10 @@ from shardctl.core.stages.stages import (
     Shard,
     Shared,
     Skip,
-    Source,
-    Stage,
     Take,
     Unbatch,
     WithOptions,
     Zip,
-    parts_of,
-    readers_of,
-    with_changed,
 )
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
@@ -306,7 +303,7 @@ def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadS
     """
     host = Host(index=index, count=count)
 
-    def part(given: Source | Stage) -> Source | Stage:
+    def part(given: Part) -> Part:
         if _hosts_of(given) != of:
             return given
         if isinstance(given, Read):
@@ -357,7 +354,7 @@ def check_shared(settings: ReadSettings, hosts: int) -> None:
         )
 
 
-def _hosts_of(part: Source | Stage) -> int | None:
+def _hosts_of(part: Part) -> int | None:
     """Return of how many hosts a part of stages takes a share, None where it takes none."""
     if isinstance(part, Read):
         host = dict(part.settings).get("host")

@@ -16,7 +16,7 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.index.answer import Arrangement, Index
 from shardctl.readers.index.arranged_files import ArrangedFiles
-from shardctl.readers.index.counting.counting import KnownOrSaid, count_files
+from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.listing import list_files
@@ -83,8 +83,7 @@ def index(
     agreed, said_by = 0, tuple[str, ...]()
     if keep_going or not arranged.problems:
         sidecars = Sidecars(arranged.sidecars)
-        with known_counts(cache=cache, earlier=earlier) as opened:
-            known = KnownOrSaid(opened, sidecars)
+        with known_counts(cache=cache, earlier=earlier, sidecars=sidecars) as known:
             counts = count_files(
                 files.all,
                 files.file_format,

@@ -27,7 +27,6 @@ from shardctl.readers.files_on_disk import none_here
 from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import FileToCount, Runner
 from shardctl.readers.records.contents import Damage, FileContents
-from shardctl.readers.records.crc32c import extend_crc32c
 from shardctl.readers.records.read_file import why_not_read
 
 
@@ -56,8 +55,7 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
 
     Where none of the files is here, they are missing if metadata lies in their folder, which says
     that it holds them; a layout or a catalog entry says no such thing, and nothing is checked.
-    Neither is what nothing here reads, as a note then says. The data of TFRecord files is checked
-    with google-crc32c, and where that is not installed a note says that only lengths are.
+    Neither is what nothing here reads, as a note then says.
     """
     dataset = reads.dataset
     if first_file_here(reads) is None:
@@ -65,18 +63,11 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     reason = why_not_read(dataset.file_format)
     if reason is not None:
         return FileChecks(num_files=0, notes=(reason,))
-    notes, checksums = [], True
-    if dataset.file_format == "tfrecord":
-        try:
-            extend_crc32c()
-        except MissingDependencyError as error:
-            notes.append(f"of each record the length is checked alone: {error}")
-            checksums = False
     places = _places(reads)
     progress = Progress(watch, "files", len(places))
     found: dict[tuple[int, int], FileFinding] = {}
     try:
-        for file, contents in _read(dataset, places, checksums, watch):
+        for file, contents in _read(dataset, places, watch):
             progress.advance(1)
             split = dataset.splits[file.split]
             expected, filename = split.shard_lengths[file.shard], split.filename(file.shard)
@@ -88,7 +79,6 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     return FileChecks(
         num_files=len(places),
         findings=tuple(_missing_as_one(dataset, places, found)),
-        notes=tuple(notes),
     )
 
 
@@ -124,7 +114,7 @@ def _missing_as_one(
 
 
 def _read(
-    dataset: Dataset, places: list[list[int]], checksums: bool, watch: Watch | None
+    dataset: Dataset, places: list[list[int]], watch: Watch | None
 ) -> Iterator[tuple[FileToRead, FileContents]]:
     named: list[FileToRead] = []
     for split, shard in places:
@@ -135,9 +125,7 @@ def _read(
         else:
             named.append(file)
     num_bytes = sum(_size(file.path) for file in named)
-    yield from read_record_files(
-        named, dataset.file_format, checksums=checksums, num_bytes=num_bytes, watch=watch
-    )
+    yield from read_record_files(named, dataset.file_format, num_bytes=num_bytes, watch=watch)
 
 
 def _size(path: str) -> int:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from functools import singledispatchmethod
 from typing import Any
 
@@ -11,20 +10,7 @@ from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.stages import stages as call_of_tf
-from shardctl.core.stages.stages import (
-    Batch,
-    Cache,
-    Map,
-    Prefetch,
-    Repeat,
-    Shard,
-    Shuffle,
-    Skip,
-    Stage,
-    Take,
-    Unbatch,
-)
-from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.core.stages.part import OfTensorflow, Source, Stage, TfCall
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.rendering.python import reader
@@ -57,7 +43,6 @@ class StagesCode:
     """
 
     def __init__(self, order: StagedOrder) -> None:
-        assert order.settings.stages is not None
         self._order = order
         self._num_inputs = 0
         self._shared: dict[str, str] = {}
@@ -65,7 +50,7 @@ class StagesCode:
         self.functions: list[str] = []
         self.listed: list[str] = []
         self._maps = False
-        self._pipeline(order.settings.stages, "ds")
+        self._pipeline(order.stages, "ds")
         if self._maps:
             self.functions = [*self.functions, *(["", ""] if self.functions else []), *_MAPPED]
 
@@ -82,7 +67,7 @@ class StagesCode:
         return name
 
     @singledispatchmethod
-    def _source(self, source: Any, name: str) -> None:
+    def _source(self, source: Source, name: str) -> None:
         raise UsageError(phrase("{stages}: there is no code for {}", source.name))
 
     @_source.register
@@ -163,7 +148,7 @@ class StagesCode:
             f"{name} = tf.data.Dataset.choose_from_datasets", [inputs, choices, stop]
         )
 
-    def _stage(self, stage: call_of_tf.Stage, name: str) -> None:
+    def _stage(self, stage: Stage, name: str) -> None:
         if isinstance(stage, call_of_tf.Concatenate):
             other = self._input(stage.other)
             self.lines.append(f"{name} = {name}.concatenate({other})")
@@ -177,7 +162,7 @@ class StagesCode:
             return
         if isinstance(stage, call_of_tf.Shuffle) and isinstance(stage.seed, tuple):
             raise _no_kernel_seeds(stage.name)
-        found = call_of(stage)
+        found = stage.in_tf()
         if found is None:
             raise UsageError(
                 phrase(
@@ -200,7 +185,7 @@ def _value(value: Any) -> str:
 
 def _options(stage: call_of_tf.WithOptions, name: str) -> Iterator[str]:
     yield "options = tf.data.Options()"
-    for field, attribute in OPTIONS.items():
+    for field, attribute in stage.attributes.items():
         value = getattr(stage, field)
         if value is not None:
             yield f"options.{attribute} = {literal(value)}"
@@ -215,82 +200,3 @@ def _no_kernel_seeds(name: str) -> UsageError:
             name,
         )
     )
-
-
-# Stages as calls of tf.data: the one table for the pipelines that are run and for their code.
-
-
-class OfTensorflow(str):
-    """A constant of TensorFlow by its name, as `data.AUTOTUNE`."""
-
-
-AUTOTUNE = OfTensorflow("data.AUTOTUNE")
-UNKNOWN_CARDINALITY = OfTensorflow("data.UNKNOWN_CARDINALITY")
-
-
-@dataclass(frozen=True, kw_only=True)
-class TfCall:
-    """A method of `tf.data.Dataset` and its arguments: those by place, and those by name.
-
-    takes_function: the first argument is a function of the script, which is not among them.
-    """
-
-    method: str
-    by_place: tuple[Any, ...] = ()
-    by_name: Mapping[str, Any]
-    takes_function: bool = False
-
-
-def call_of(stage: Stage) -> TfCall | None:
-    """Return the call that a stage is, None where it is none of a method with plain arguments.
-
-    >>> call_of(Shuffle(buffer=-2, seed=7)).by_place, call_of(Repeat()).by_place
-    (('data.UNKNOWN_CARDINALITY',), ())
-    """
-    made = _CALLS.get(type(stage))
-    return None if made is None else made(stage)
-
-
-# What each field of WithOptions is among `tf.data.Options`.
-OPTIONS: Mapping[str, str] = {
-    "deterministic": "deterministic",
-    "fusion": "experimental_optimization.shuffle_and_repeat_fusion",
-    "optimizations": "experimental_optimization.apply_default_optimizations",
-    "warm_start": "experimental_warm_start",
-}
-
-
-def _call(method: str, *by_place: Any, **by_name: Any) -> TfCall:
-    """Return a call without the arguments by name that are None, which are TensorFlow's own."""
-    given = {name: value for name, value in by_name.items() if value is not None}
-    return TfCall(method=method, by_place=by_place, by_name=given)
-
-
-def _shuffle(stage: Any) -> TfCall:
-    return _call(
-        "shuffle",
-        UNKNOWN_CARDINALITY if stage.buffer == WHOLE_DATASET else stage.buffer,
-        seed=stage.seed,
-        reshuffle_each_iteration=stage.reshuffle,
-    )
-
-
-def _map(stage: Any) -> TfCall:
-    calls = AUTOTUNE if stage.calls == "auto" else stage.calls
-    arguments = {"num_parallel_calls": calls, "deterministic": stage.deterministic}
-    given = {name: value for name, value in arguments.items() if value is not None}
-    return TfCall(method="map", by_name=given, takes_function=True)
-
-
-_CALLS: dict[type, Callable[[Any], TfCall]] = {
-    Shuffle: _shuffle,
-    Repeat: lambda stage: _call("repeat", *([] if stage.count is None else [stage.count])),
-    Batch: lambda stage: _call("batch", stage.size, drop_remainder=stage.drop_remainder or None),
-    Unbatch: lambda stage: _call("unbatch"),
-    Shard: lambda stage: _call("shard", num_shards=stage.num_shards, index=stage.index),
-    Take: lambda stage: _call("take", stage.count),
-    Skip: lambda stage: _call("skip", stage.count),
-    Cache: lambda stage: _call("cache"),
-    Map: _map,
-    Prefetch: lambda stage: _call("prefetch", AUTOTUNE if stage.size == "auto" else stage.size),
-}

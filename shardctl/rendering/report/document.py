@@ -205,7 +205,7 @@ def _list_of_files(question: ReportQuestion) -> str:
 
 def _from_anywhere(stages: Pipeline) -> Pipeline:
     """Return stages whose files, and datasets of their own, are found from any folder."""
-    from shardctl.core.stages.stages import with_changed
+    from shardctl.core.stages.pipelines import with_changed
 
     def read(read: Read) -> Read:
         return read if read.data is None else replace(read, data=ref_from_anywhere(read.data))

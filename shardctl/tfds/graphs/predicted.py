@@ -6,13 +6,14 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.build import build
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.stages import Read, Zip, parts_of, sources_of
+from shardctl.core.shuffle.generator import ScriptSeeds
+from shardctl.core.stages.pipelines import parts_of, sources_of
+from shardctl.core.stages.stages import Read, Zip
 from shardctl.core.text import counted
 from shardctl.errors import UnpredictableOrderError, UsageError
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import singledispatch
-from typing import Any, get_args
+from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.iteration.openness import open_reason, open_stages
-from shardctl.core.iteration.rewrites import options_of as options_in_stages
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import short_form
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages import stages as call
 from shardctl.core.stages.fields import KernelPair
+from shardctl.core.stages.part import Source
+from shardctl.core.stages.pipelines import open_stages, with_changed
+from shardctl.core.stages.pipelines import options_of as options_in_stages
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Concatenate,
@@ -25,14 +24,10 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shared,
     Shuffle,
-    Source,
     WithOptions,
     Zip,
-    with_changed,
 )
 from shardctl.core.stages.text import text_of
-from shardctl.core.text import counted
-from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.recognizing.graph import Operation, constant
@@ -45,7 +40,6 @@ _MOST_SHOWN = 8  # values of an argument
 
 LineOf = Callable[[Operation], SourceLine | None]
 Part = Any  # a stage or a source
-_SOURCES = get_args(Source)
 
 
 def assembled(
@@ -158,21 +152,8 @@ class _Parts:
             seed = self._seed(part.seed)
             return replace(part, seed=0 if seed is None and part.buffer == 1 else seed)
         if isinstance(part, SampleFromDatasets):
-            inputs = tuple(map(self.pipeline, part.inputs))
-            return replace(part, inputs=inputs, seed=self._seed(part.seed))
-        if isinstance(part, Zip):
-            return replace(part, inputs=tuple(map(self.pipeline, part.inputs)))
-        if isinstance(part, ChooseFromDatasets):
-            return replace(
-                part,
-                inputs=tuple(map(self.pipeline, part.inputs)),
-                choices=self.pipeline(part.choices),
-            )
-        if isinstance(part, Concatenate):
-            return replace(part, other=self.pipeline(part.other))
-        if isinstance(part, Shared):
-            return replace(part, pipeline=self.pipeline(part.pipeline))
-        return part
+            part = replace(part, seed=self._seed(part.seed))
+        return part.mapped(self.pipeline)
 
     def pipeline(self, pipeline: Pipeline) -> Pipeline:
         """Return a pipeline as it is stated."""
@@ -228,7 +209,7 @@ def _shown(
         else:
             stated = parts.part(stage.part)
             reason = _reason(stated, options, settings.global_seed)
-            text, said = _call(stated), effect(stated)
+            text, said = _call(stated), stated.effect
         if stage.removed:
             said = "hands out what it reads, so TensorFlow takes it out"
         shown.append(
@@ -249,7 +230,8 @@ def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | 
     if isinstance(part, ChooseFromDatasets):
         for found in open_stages(part.choices, global_seed=global_seed):
             return found.reason
-    return open_reason(part, options, global_seed)
+    reason: str | None = part.why_open(options.deterministic, global_seed)
+    return reason
 
 
 _UNSEEDED_FILES = (
@@ -298,7 +280,7 @@ def _call(part: Part) -> str:
         return "concatenate(..)"
     if isinstance(part, Shared):
         return f"shared({part.label}, ..)"
-    is_source = isinstance(part, _SOURCES)
+    is_source = isinstance(part, Source)
     pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
     return text_of(pipeline)
 
@@ -344,124 +326,7 @@ def _plain(value: Any) -> Any:
     return value.tolist()
 
 
-# What a stage does to the order of the examples, in a sentence.
-
-
-@singledispatch
-def effect(stage: Any) -> str:
-    """Return what a stage or source does to the order, without a full stop."""
-    return ""
-
-
-@effect.register
-def _(stage: call.Shuffle) -> str:
-    again = ", the same in every pass" if stage.reshuffle is False else ", anew for each iterator"
-    if stage.buffer == WHOLE_DATASET:
-        return f"mixes all elements{again}"
-    return f"mixes within a buffer of {stage.buffer:,}{again}"
-
-
-@effect.register
-def _(stage: call.Repeat) -> str:
-    return "repeats without end" if stage.count is None else f"repeats {stage.count:,} times"
-
-
-@effect.register
-def _(stage: call.Batch) -> str:
-    rest = "drops a last batch that is not full" if stage.drop_remainder else "keeps the order"
-    return f"puts {stage.size:,} into one element; {rest}"
-
-
-@effect.register
-def _(stage: call.Unbatch) -> str:
-    return "takes batches apart; keeps the order"
-
-
-@effect.register
-def _(stage: call.Shard) -> str:
-    return f"keeps 1 element of {stage.num_shards:,}, from number {stage.index:,} on"
-
-
-@effect.register
-def _(stage: call.Take) -> str:
-    return "keeps all" if stage.count < 0 else f"ends after {counted(stage.count, 'element')}"
-
-
-@effect.register
-def _(stage: call.Skip) -> str:
-    return "drops all" if stage.count < 0 else f"drops the first {counted(stage.count, 'element')}"
-
-
-@effect.register
-def _(stage: call.Cache) -> str:
-    return "later passes repeat the first whole one"
-
-
-@effect.register
-def _(stage: call.Map) -> str:
-    return "keeps the order; parts a shuffle from a repeat"
-
-
-@effect.register
-def _(stage: call.AssertCardinality) -> str:
-    return "keeps the order; parts a shuffle from a repeat"
-
-
-@effect.register
-def _(stage: call.Prefetch) -> str:
-    return "keeps the order; reads ahead"
-
-
-@effect.register
-def _(stage: call.WithOptions) -> str:
-    said = ["parts a shuffle from a repeat"]
-    if stage.fusion is False or stage.optimizations is False:
-        said.append("no shuffle and repeat become one")
-    if stage.deterministic is False:
-        said.append("parallel maps hand out what is ready first")
-    return "; ".join(said)
-
-
-@effect.register
-def _(stage: call.Concatenate) -> str:
-    return "goes on with another dataset"
-
-
-@effect.register
-def _(stage: call.Filter) -> str:
-    return "drops elements by what is in them"
-
-
-@effect.register
-def _(stage: call.Shared) -> str:
-    return "the same dataset object as above; its iterators take their seeds in turn"
-
-
-@effect.register
-def _(stage: call.Range) -> str:
-    return f"counts {counted(stage.stop, 'element')}"
-
-
-@effect.register
-def _(stage: call.Values) -> str:
-    return f"lists {counted(len(stage.values), 'number')}"
-
-
-@effect.register
-def _(stage: call.Zip) -> str:
-    return f"puts one of each of {counted(len(stage.inputs), 'dataset')} into one element"
-
-
-@effect.register
-def _(stage: call.SampleFromDatasets) -> str:
-    ends = "at the first that ends" if stage.stop_on_empty else "when all have ended"
-    return f"draws the next of {counted(len(stage.inputs), 'dataset')} by its weight; ends {ends}"
-
-
-@effect.register
-def _(stage: call.ChooseFromDatasets) -> str:
-    ends = "at the first that ends" if stage.stop_on_empty else "when all have ended"
-    return f"takes the next of {counted(len(stage.inputs), 'dataset')} as chosen; ends {ends}"
+# What a reader does to the order of the examples, in a sentence.
 
 
 def effect_of_reader(reader: FoundReader) -> str:

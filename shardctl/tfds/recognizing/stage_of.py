@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shardctl.core.stages.calls import CACHE_IN_FILE, WHY_OPEN
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
+    CACHE_IN_FILE,
+    WHY_OPEN,
     AssertCardinality,
     Batch,
     Cache,
@@ -18,7 +20,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
 )

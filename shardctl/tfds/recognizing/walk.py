@@ -10,9 +10,11 @@ from typing import Any, Literal
 
 from shardctl.core.iteration.build import build
 from shardctl.core.mixture.weights import weights_of_logits
-from shardctl.core.stages.calls import WHY_OPEN
 from shardctl.core.stages.fields import KernelPair
+from shardctl.core.stages.part import Source, Stage
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.stages.stages import (
+    WHY_OPEN,
     ChooseFromDatasets,
     Concatenate,
     Map,
@@ -25,13 +27,10 @@ from shardctl.core.stages.stages import (
     Shard,
     Shared,
     Skip,
-    Source,
-    Stage,
     Take,
     Values,
     WithOptions,
     Zip,
-    readers_of,
 )
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.tfds.recognizing.graph import (

@@ -7,19 +7,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.stages.fields import KernelPair
-from shardctl.core.stages.stages import (
-    Read,
-    SampleFromDatasets,
-    Shuffle,
-    parts_of,
-)
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
 from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.tfds.imports import tensorflow

@@ -410,13 +410,14 @@ def test_a_long_plan_says_its_size(shardctl: Shardctl, tmp_path: Path) -> None:
 def test_a_plan_that_would_not_be_read_back_is_not_written(
     shardctl: Shardctl, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("shardctl.files.file_text.MAX_PLAN_BYTES", 6_000_000)
+    monkeypatch.setattr("shardctl.files.file_text.MAX_VALUES", 600_000)
     layout = tmp_path / "many.yaml"
     layout.write_text("name: many\nsplits: {train: {num_examples: 600000, num_shards: 60000}}")
     ran = shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.yaml")
     assert ran.exit_code == 2
-    assert ran.stderr.startswith("error: a plan file of 59,999 file instructions takes about 7 MB")
-    assert "more than the 6 MB that are read back; plan in the program that reads" in ran.stderr
+    assert ran.stderr.startswith(
+        "error: a plan file of 59,999 file instructions would not be read back: 50,000 are the most"
+    )
     assert not Path("plan.yaml").exists()
     assert shardctl("resume", "--consumed", 10, "-d", layout, "-o", "plan.csv").exit_code == 0
 

@@ -186,7 +186,6 @@ def test_several_splits_without_files_are_one_too_many(shardctl: Shardctl, built
 @pytest.mark.parametrize(
     ("file_format", "module", "way"),
     [
-        ("tfrecord", "google_crc32c", "pip install google-crc32c"),
         ("array_record", "array_record.python", "pip install 'shardctl[files]'"),
         ("parquet", "pyarrow", PYARROW),
     ],

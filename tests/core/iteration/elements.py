@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.core.iteration.build import build
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.core.iteration.passes import iteration_of_pass
+from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.stages.stages import Pipeline, Range, Stage
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.stages import Pipeline, Range
 
 Elements = list[list[int]]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -22,7 +23,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
     Values,

@@ -11,6 +11,7 @@ import pytest
 
 from shardctl.core.iteration.iteration import EVERYTHING, lasting_below
 from shardctl.core.shuffle.passes import Loop
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -23,7 +24,6 @@ from shardctl.core.stages.stages import (
     Range,
     Repeat,
     Shuffle,
-    Stage,
     Take,
     Unbatch,
     Values,

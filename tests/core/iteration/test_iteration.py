@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from shardctl.core.iteration import iteration as module
-from shardctl.core.iteration.generator import SeedGenerator
 from shardctl.core.iteration.iteration import Iteration, lasting_below, read_ahead
 from shardctl.core.iteration.nodes.batch import Batch
 from shardctl.core.iteration.nodes.cache import Cache
@@ -14,6 +13,7 @@ from shardctl.core.iteration.nodes.repeat import Repeat
 from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
+from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.seeds import KernelSeeds
 from tests.core.iteration.elements import check_lookups
 

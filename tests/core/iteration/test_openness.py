@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.openness import open_stages
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.pipelines import open_stages
 from shardctl.core.stages.stages import (
     Concatenate,
     Filter,
@@ -13,7 +14,6 @@ from shardctl.core.stages.stages import (
     Pipeline,
     SampleFromDatasets,
     Shuffle,
-    Stage,
     WithOptions,
 )
 from tests.core.iteration.elements import chain

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.generator import SeedGenerator
 from shardctl.core.iteration.nodes.shuffle import Shuffle as Shuffled
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.passes import Loop, user_shuffle_passes
 from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -19,7 +20,6 @@ from shardctl.core.stages.stages import (
     Repeat,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
 )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.rewrites import Rewrites, is_noop, optimized, options_of
+from shardctl.core.iteration.rewrites import Rewrites, optimized
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.pipelines import options_of
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
@@ -18,7 +20,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     WithOptions,
     Zip,
@@ -133,4 +134,4 @@ def test_options_of_inputs_count_and_later_ones_first() -> None:
     ],
 )
 def test_stages_that_do_nothing(stage: Stage, drops: bool) -> None:
-    assert is_noop(stage) is drops
+    assert stage.is_noop is drops

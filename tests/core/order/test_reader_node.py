@@ -11,11 +11,11 @@ import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.iteration.generator import ScriptSeeds
 from shardctl.core.iteration.iteration import UNKNOWN
 from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.shuffle.seeds import iterator_seeds
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.order import plan_order

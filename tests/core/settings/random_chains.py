@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -17,7 +18,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
     WithOptions,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from shardctl.core.stages.calls import WHY_OPEN
+from shardctl.core.stages.part import Source, Stage
 from shardctl.core.stages.stages import (
+    WHY_OPEN,
     AssertCardinality,
     Batch,
     Cache,
@@ -24,8 +25,6 @@ from shardctl.core.stages.stages import (
     Shared,
     Shuffle,
     Skip,
-    Source,
-    Stage,
     Take,
     Unbatch,
     Values,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.stages.calls import CALLS, said_of
+from shardctl.core.stages.calls import CALLS
+from shardctl.core.stages.part import said_of
 from shardctl.core.stages.stages import Batch, Repeat, Shuffle, Take, Unbatch
 from shardctl.errors import UsageError
 

@@ -6,8 +6,8 @@ import inspect
 
 import pytest
 
-from shardctl.core.stages.calls import CALLS, WHY_OPEN, call_named, name_alone
-from shardctl.core.stages.stages import Cache, Opaque
+from shardctl.core.stages.calls import CALLS, call_named, name_alone
+from shardctl.core.stages.stages import WHY_OPEN, Cache, Opaque
 from shardctl.errors import UsageError
 from tests.cases import counted
 

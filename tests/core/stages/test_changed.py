@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from shardctl.core.stages.stages import Pipeline, Read, with_changed, with_seeds
+from shardctl.core.stages.pipelines import with_changed, with_seeds
+from shardctl.core.stages.stages import Pipeline, Read
 from shardctl.core.stages.text import parse_stages, text_of
 from tests.cases import check_cases
 from tests.core.stages.any_pipelines import pipelines

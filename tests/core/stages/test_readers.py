@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from shardctl.core.stages.stages import (
-    Pipeline,
-    Read,
-    Repeat,
-    Shared,
-    Zip,
-    parts_of,
-    readers_of,
-    sources_of,
-)
+from shardctl.core.stages.pipelines import parts_of, readers_of, sources_of
+from shardctl.core.stages.stages import Pipeline, Read, Repeat, Shared, Zip
 from shardctl.core.stages.text import parse_stages
 
 

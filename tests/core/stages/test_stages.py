@@ -28,7 +28,6 @@ from shardctl.core.stages.stages import (
     Take,
     Values,
     Zip,
-    never_ends,
 )
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
@@ -158,7 +157,7 @@ def test_tensorflow_refuses_what_is_refused_here() -> None:
     ],
 )
 def test_what_never_ends(text: str, endless: bool) -> None:
-    assert never_ends(parse_stages(text)) is endless
+    assert parse_stages(text).never_ends is endless
     if endless:
         with pytest.raises(UsageError, match="the buffer never fills"):
             parse_stages(f"{text} | shuffle(-2)")

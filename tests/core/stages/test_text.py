@@ -7,8 +7,10 @@ import time
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.stages.calls import CALLS, WHY_OPEN
+from shardctl.core.stages.calls import CALLS
+from shardctl.core.stages.part import Source, Stage
 from shardctl.core.stages.stages import (
+    WHY_OPEN,
     AssertCardinality,
     Batch,
     Cache,
@@ -25,8 +27,6 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shard,
     Shuffle,
-    Source,
-    Stage,
     Take,
     Unbatch,
     Values,

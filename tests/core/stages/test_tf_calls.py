@@ -6,6 +6,7 @@ import inspect
 
 import pytest
 
+from shardctl.core.stages.part import OfTensorflow, Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -16,12 +17,10 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     Unbatch,
     WithOptions,
 )
-from shardctl.rendering.python.stages import OPTIONS, OfTensorflow, call_of
 
 STAGES: list[Stage] = [
     Shuffle(buffer=-2, seed=3, reshuffle=False),
@@ -43,7 +42,7 @@ STAGES: list[Stage] = [
 def test_the_method_takes_the_arguments(stage: Stage) -> None:
     import tensorflow as tf
 
-    call = call_of(stage)
+    call = stage.in_tf()
     assert call is not None
     method = inspect.signature(getattr(tf.data.Dataset, call.method))
     function = [len] if call.takes_function else []
@@ -55,14 +54,14 @@ def test_the_method_takes_the_arguments(stage: Stage) -> None:
 
 
 def test_what_is_no_such_call_has_none() -> None:
-    assert call_of(Filter()) is None
-    assert call_of(WithOptions(fusion=True)) is None
+    assert Filter().in_tf() is None
+    assert WithOptions(fusion=True).in_tf() is None
 
 
 def test_options_have_their_attributes() -> None:
     import tensorflow as tf
 
-    for attribute in OPTIONS.values():
+    for attribute in WithOptions.attributes.values():
         found = tf.data.Options()
         for name in attribute.split("."):
             assert hasattr(found, name)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-from shardctl.core.stages.stages import Batch, Cache, Shuffle, Stage
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.stages import Batch, Cache, Shuffle
 from shardctl.planning.diff.stages import aligned, cost_of, gap_of, with_moved
 
 

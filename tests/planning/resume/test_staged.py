@@ -14,6 +14,7 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import WITHOUT_END, BatchCall, ResumePlan, TakeCall
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -23,7 +24,6 @@ from shardctl.core.stages.stages import (
     Read,
     Repeat,
     Skip,
-    Stage,
     Take,
     Unbatch,
 )

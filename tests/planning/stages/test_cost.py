@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.sources import progress_of

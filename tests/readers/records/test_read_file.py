@@ -167,10 +167,10 @@ def test_what_a_format_did_not_expect_is_damage(
 
 
 def test_a_missing_package_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "google_crc32c", None)
-    (tmp_path / "records").write_bytes(framed(b"a"))
-    with pytest.raises(MissingDependencyError, match="pip install google-crc32c"):
-        count_file(stored(tmp_path / "records"), "tfrecord", checksums=True)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    (tmp_path / "records").write_bytes(b"PAR1")
+    with pytest.raises(MissingDependencyError, match="pip install"):
+        count_file(stored(tmp_path / "records"), "parquet", checksums=True)
 
 
 def test_the_format_is_told_by_the_name_and_else_by_the_first_bytes(tmp_path: Path) -> None:

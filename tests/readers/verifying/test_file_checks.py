@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -116,22 +114,6 @@ def test_damaged_data_beyond_the_windows_is_named(toys: Toys, tmp_path: Path) ->
     assert {(f.kind, f.record, f.byte) for f in found.files} == {("data", 0, 0)}
     assert "toy-train.tfrecord-00006-of-00007" in {f.filename for f in found.files}
     assert (found.first_difference, found.equal) == (None, False)
-
-
-def test_without_the_package_for_checksums_lengths_are_checked(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folder = build_dataset(tmp_path, splits={"train": [3, 5]})
-    hidden: Any = None
-    monkeypatch.setitem(sys.modules, "google_crc32c", hidden)
-    found = verify(read_tfds_folder(folder))
-    assert (found.num_files, found.equal) == (2, True)
-    assert found.notes == (
-        "of each record the length is checked alone: checking the data of TFRecord files needs a "
-        "package: pip install google-crc32c",
-    )
-    (folder / "toy-train.tfrecord-00001-of-00002").write_bytes(header(2**40))
-    assert [f.kind for f in verify(read_tfds_folder(folder)).files] == ["too-long"]
 
 
 def renamed(tmp_path: Path) -> Path:

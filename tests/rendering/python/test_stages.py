@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import shardctl
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.stages.stages import Zip, parts_of
+from shardctl.core.stages.pipelines import parts_of
+from shardctl.core.stages.stages import Zip
 from shardctl.errors import UsageError
 from shardctl.planning.simulate import simulate
 from shardctl.readers.tfds_metadata import read_tfds_folder

@@ -12,7 +12,7 @@ import shardctl
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.secrets import public_url
 from shardctl.core.stages.document import pipeline_of
-from shardctl.core.stages.stages import readers_of
+from shardctl.core.stages.pipelines import readers_of
 from shardctl.planning.report.report import report
 from shardctl.rendering.report.document import again
 

@@ -8,14 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
-from shardctl.core.stages.stages import (
-    Pipeline,
-    Read,
-    SampleFromDatasets,
-    Shared,
-    Values,
-    sources_of,
-)
+from shardctl.core.stages.pipelines import sources_of
+from shardctl.core.stages.stages import Pipeline, Read, SampleFromDatasets, Shared, Values
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.tfds.stage_calls import StageCalls
@@ -99,7 +93,7 @@ def test_a_shared_dataset_is_one_object() -> None:
     own = parse_stages("range(9) | shuffle(4, seed=1)")
     shared = Shared(label="ds", pipeline=own)
     pipeline = parse_stages("zip(a, b)")
-    one = pipeline.source.inputs[0]  # type: ignore[union-attr]
+    one = pipeline.source.inputs[0]  # type: ignore[attr-defined]
     twice = type(pipeline)(
         source=type(pipeline.source)(inputs=(type(one)(source=shared),) * 2)  # type: ignore[call-arg]
     )

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.stages.stages import Source, Stage
+from shardctl.core.stages.part import Source, Stage
 from shardctl.core.stages.text import parse_stages
-from shardctl.tfds.inspecting.assemble import effect
 
 WORDS = {
     "shuffle(10, seed=1)": "mixes within a buffer of 10, anew for each iterator",
@@ -40,4 +39,4 @@ WORDS = {
 def test_effects_in_words(text: str) -> None:
     pipeline = parse_stages(text)
     part: Stage | Source = pipeline.stages[0] if pipeline.stages else pipeline.source
-    assert effect(part) == WORDS[text]
+    assert part.effect == WORDS[text]

@@ -10,10 +10,10 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration import iteration as readings
-from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import PIECE, Iteration, Lasting, Node
 from shardctl.core.mixture.turns import SampledChoices
 from shardctl.core.mixture.weights import Float64s
+from shardctl.core.shuffle.generator import SeedGenerator, TakenSeeds
 from shardctl.errors import UsageError
 
 _MOST_DRAWS_IN_VAIN = 1 << 28  # half a minute here, hours in TensorFlow

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.generator import SeedGenerator, TakenSeeds
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, PIECE, Iteration, Node
 from shardctl.core.iteration.nodes.joined import Joined
 from shardctl.core.shuffle.buffer import ShuffleReplay
+from shardctl.core.shuffle.generator import SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import shuffled_codes
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET

@@ -8,6 +8,8 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import (
     Batches,
+    Deal,
+    Dealt,
     EpochByEpoch,
     HandedOut,
     UnequalBatches,
@@ -83,19 +85,21 @@ def _by_index(asked: Asked) -> HandedOut:
                 n,
             )
         )
-    sizes, batches = batches_of_epochs(
-        [size] * asked.epochs, asked.batch, drop_remainder=asked.drop_remainder
+    shuffles = asked.seed is not None
+    if shuffles:
+        _check_size(n)
+
+    def permutation(epoch: int) -> Int64s:
+        return np.random.default_rng(asked.seed).permutation(n)
+
+    found = Dealt(
+        n,
+        Deal(first=start, size=asked.whole_batches(size)),
+        epochs=asked.epochs,
+        permutation=permutation if shuffles else None,
+        batch=asked.batch,
     )
-
-    if asked.seed is None:
-        return Run(start, sizes[0] if sizes else 0, len(sizes), batches)
-    _check_size(n)
-
-    def epoch(number: int) -> Int64s:
-        return np.random.default_rng(asked.seed).permutation(n)[start : start + sizes[number]]
-
-    found = EpochByEpoch(sizes, epoch, batches=batches, shuffles=True, is_uniform=True)
-    found.is_shuffled_once = True
+    found.is_shuffled_once = shuffles
     return found
 
 
@@ -229,31 +233,3 @@ def _check_input_shards(asked: Asked, era: Era) -> None:
                 asked.version,
             )
         )
-
-
-# One run of examples, in the order of their files, in each of some epochs.
-
-
-class Run(HandedOut):
-    """The indices from `start` on, `size` of them in each epoch, without an array of them."""
-
-    def __init__(self, start: int, size: int, epochs: int, batches: Batches | None) -> None:
-        self._start, self._epochs = start, epochs
-        self.epoch_size, self.num_examples = size, size * epochs
-        self.batches = batches
-
-    def indices_at(self, positions: Int64s) -> Int64s:
-        """Return the index of the example at each position, int64[q]."""
-        return self._start + positions % max(self.epoch_size, 1)
-
-    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
-        places = np.asarray(indices, np.int64) - self._start
-        which = np.flatnonzero((places >= 0) & (places < self.epoch_size))
-        queries = np.repeat(which, self._epochs)
-        epochs = np.tile(np.arange(self._epochs), len(which))
-        return queries, places[queries] + epochs * self.epoch_size
-
-    def epochs_at(self, positions: Int64s) -> Int64s:
-        """Return the epoch of each position, int64[q], counted from 0."""
-        return positions // max(self.epoch_size, 1)

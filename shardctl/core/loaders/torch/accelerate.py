@@ -9,11 +9,9 @@ default of `Accelerator()`.
 from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.handed_out import HandedOut
+from shardctl.core.loaders.handed_out import Deal, HandedOut, Permutations
 from shardctl.core.loaders.torch.samplers import (
-    Deal,
     Generator,
-    Permutations,
     by_epoch,
     check_any,
     check_seed,
@@ -21,8 +19,6 @@ from shardctl.core.loaders.torch.samplers import (
     num_draws,
     one_seed,
     randomly,
-    shuffles,
-    whole_batches,
     workers_end,
 )
 from shardctl.core.phrase import phrase
@@ -36,7 +32,7 @@ _AS_THE_TRAINER = phrase(
 
 def handed_out(asked: Asked) -> HandedOut:
     """Return what one process hands out of a DataLoader that Accelerate has prepared."""
-    if not shuffles(asked):
+    if not asked.shuffles:
         return dealt(asked, _deal(asked), None)
     check_any(asked)
     one_seed(asked, "the data_seed or seed of the Trainer")
@@ -72,7 +68,7 @@ def _deal(asked: Asked) -> Deal:
             phrase("Accelerate deals whole batches to its processes; give {batch=N} of one process")
         )
     if world == 1:  # prepare_data_loader leaves the batches as they are
-        return Deal(size=whole_batches(asked, n))
+        return Deal(size=asked.whole_batches(n))
     a_round = asked.batch * world
     rounds = n // a_round if asked.drop_remainder else -(-n // a_round)
     return Deal(host=asked.host, num_hosts=world, block=asked.batch, size=rounds * asked.batch)

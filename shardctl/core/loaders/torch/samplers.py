@@ -7,15 +7,11 @@ the loader's generator at each iteration, whatever the workers).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.handed_out import Batches, EqualBatches, HandedOut, matches
+from shardctl.core.loaders.handed_out import Deal, Dealt, HandedOut, Permutations
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.shuffle.window import MAX_BUFFER, Contents, Offsets, replayed
@@ -43,9 +39,9 @@ def distributed(asked: Asked) -> HandedOut:
     share = n // world if asked.drop_shard_remainder else -(-n // world)
     return dealt(
         asked,
-        Deal(host=asked.host, num_hosts=world, size=whole_batches(asked, share)),
+        Deal(host=asked.host, num_hosts=world, size=asked.whole_batches(share)),
         # Its default is shuffle=True with seed=0; here a seed, or the switch, asks for it.
-        by_epoch(asked, asked.seed or 0) if shuffles(asked) else None,
+        by_epoch(asked, asked.seed or 0) if asked.shuffles else None,
     )
 
 
@@ -53,22 +49,10 @@ def single(asked: Asked) -> HandedOut:
     """Return what a DataLoader hands out whose sampler is its own."""
     if asked.drop_shard_remainder:
         raise UsageError(phrase("{drop_shard_remainder=True} needs {host=I/N}"))
-    permutation = randomly(asked) if shuffles(asked) else None
-    found = dealt(asked, Deal(size=whole_batches(asked, asked.num_examples)), permutation)
+    permutation = randomly(asked) if asked.shuffles else None
+    found = dealt(asked, Deal(size=asked.whole_batches(asked.num_examples)), permutation)
     found.assumptions = workers_end(asked)
     return found
-
-
-def shuffles(asked: Asked) -> bool:
-    """Whether the examples are shuffled: as asked, else where a seed of the shuffle is given."""
-    return asked.seed is not None if asked.shuffle is None else asked.shuffle
-
-
-def whole_batches(asked: Asked, num_examples: int) -> int:
-    """Return how many of an epoch's examples are left where a last batch is dropped."""
-    if not asked.drop_remainder or asked.batch is None:
-        return num_examples
-    return num_examples // asked.batch * asked.batch
 
 
 def dealt(asked: Asked, deal: Deal, permutation: Permutations | None) -> HandedOut:
@@ -150,7 +134,7 @@ def base_seeds(asked: Asked) -> int:
 def workers_end(asked: Asked) -> tuple[str, ...]:
     """Return what is assumed of the workers, where starting them draws from what shuffles."""
     later = asked.first_epoch + asked.epochs > 1
-    if not (shuffles(asked) and asked.workers and later) or asked.persistent_workers is not None:
+    if not (asked.shuffles and asked.workers and later) or asked.persistent_workers is not None:
         return ()
     return (
         phrase(
@@ -276,119 +260,3 @@ def check_seed(seed: int, what: str) -> int:
             f"{what} is {seed}, which torch refuses as a seed: it takes {MIN_SEED} to {MAX_SEED}"
         )
     return seed
-
-
-# Epochs that are dealt to processes: each takes its turn at a permutation that starts over.
-
-Permutation = NDArray[np.signedinteger]
-Permutations = Callable[[int], Permutation]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Deal:
-    """Which places of an epoch one of `num_hosts` processes is dealt: `block` of them at a time.
-
-    size: how many it is dealt. Places count on where the epoch ends, which then starts over.
-
-    >>> Deal(host=1, num_hosts=3, block=2, size=4).places(np.arange(4)).tolist()
-    [2, 3, 8, 9]
-    """
-
-    host: int = 0
-    num_hosts: int = 1
-    block: int = 1
-    size: int
-
-    def places(self, positions: Int64s) -> Int64s:
-        """Return the place of each position of the process."""
-        if self.num_hosts == 1:
-            return positions
-        turns, offsets = np.divmod(positions, self.block)
-        return (turns * self.num_hosts + self.host) * self.block + offsets
-
-    def positions(self, places: Int64s) -> tuple[NDArray[np.intp], Int64s]:
-        """Return (which of the places, its position), of those that the process is dealt."""
-        blocks, offsets = np.divmod(places, self.block)
-        turns, hosts = np.divmod(blocks, self.num_hosts)
-        positions = turns * self.block + offsets
-        mine = np.flatnonzero((hosts == self.host) & (positions < self.size))
-        return mine, positions[mine]
-
-
-class Dealt(HandedOut):
-    """All epochs of a process that is dealt its part of each, by the same deal.
-
-    `permutation(e)` returns the order of the e-th epoch; None reads it as it is stored.
-    """
-
-    def __init__(
-        self,
-        num_elements: int,
-        deal: Deal,
-        *,
-        epochs: int,
-        permutation: Permutations | None,
-        batch: int | None,
-    ) -> None:
-        self._num_elements, self._deal, self._epochs = num_elements, deal, epochs
-        self._permutation = permutation
-        self._kept: dict[int, Permutation] = {}
-        self.epoch_size = deal.size
-        self.num_examples = deal.size * epochs
-        self.shuffles = self.is_uniform = permutation is not None
-        self.batches: Batches | None = None
-        if batch is not None:
-            self.batches = EqualBatches(deal.size, batch, epochs=epochs)
-
-    def indices_at(self, positions: Int64s) -> Int64s:
-        """Return the index of the example at each position, int64[q]."""
-        epochs, within = np.divmod(positions, max(self.epoch_size, 1))
-        places = self._deal.places(within) % max(self._num_elements, 1)
-        if self._permutation is None:
-            return places
-        for epoch in np.unique(epochs).tolist():
-            here = np.flatnonzero(epochs == epoch)
-            places[here] = self._order(epoch)[places[here]]
-        return places
-
-    def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
-        queries, positions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        again = self._places_again()
-        for epoch in range(self._epochs if len(indices) else 0):
-            places = self._places(epoch, indices)
-            which, within = self._deal.positions(places)
-            repeated, repetition = matches(places, again % max(self._num_elements, 1))
-            queries += [which, repeated]
-            found = self._deal.positions(again[repetition])[1]
-            positions += [within + epoch * self.epoch_size, found + epoch * self.epoch_size]
-        return np.concatenate(queries), np.concatenate(positions)
-
-    def epochs_at(self, positions: Int64s) -> Int64s:
-        """Return the epoch of each position, int64[q], counted from 0."""
-        return positions // max(self.epoch_size, 1)
-
-    def _places_again(self) -> Int64s:
-        """Return the places of the process at which the epoch has started over: its last ones."""
-        last = np.arange(max(self._deal.size - self._deal.block, 0), self._deal.size)
-        places = self._deal.places(last)
-        return places[places >= self._num_elements]
-
-    def _places(self, epoch: int, indices: Int64s) -> Int64s:
-        """Return where in an epoch the examples are."""
-        if self._permutation is None:
-            return indices
-        order = self._order(epoch)
-        inverse = np.empty_like(order)
-        inverse[order] = np.arange(len(order), dtype=order.dtype)
-        places: Int64s = inverse[indices].astype(np.int64)
-        return places
-
-    def _order(self, epoch: int) -> Permutation:
-        found = self._kept.pop(epoch, None)
-        if found is None:
-            while len(self._kept) > 1:
-                del self._kept[next(iter(self._kept))]
-            found = self._permutation(epoch)  # type: ignore[misc]  # asked for where it is
-        self._kept[epoch] = found
-        return found

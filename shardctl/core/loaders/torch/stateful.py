@@ -13,11 +13,10 @@ torchdata 0.11.0 the seed was 1 whatever `manual_seed` was given, and workers ch
 from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.handed_out import HandedOut
+from shardctl.core.loaders.handed_out import Deal, HandedOut
 from shardctl.core.loaders.loader import release_of
 from shardctl.core.loaders.torch.samplers import (
     BASE_SEED,
-    Deal,
     Generator,
     base_seeds,
     check_any,
@@ -26,9 +25,7 @@ from shardctl.core.loaders.torch.samplers import (
     distributed,
     num_draws,
     one_seed,
-    shuffles,
     single,
-    whole_batches,
     workers_end,
 )
 from shardctl.core.phrase import phrase
@@ -41,7 +38,7 @@ def handed_out(asked: Asked) -> HandedOut:
     """Return what one process of a StatefulDataLoader hands out."""
     if asked.shares:
         return distributed(asked)
-    if not shuffles(asked):
+    if not asked.shuffles:
         return single(asked)
     check_any(asked)
     n, sampler, own = asked.num_examples, _generator(asked), asked.seed is not None
@@ -58,7 +55,7 @@ def handed_out(asked: Asked) -> HandedOut:
         an_epoch += base_seeds(asked)
     found = dealt(
         asked,
-        Deal(size=whole_batches(asked, n)),
+        Deal(size=asked.whole_batches(n)),
         lambda epoch: sampler.randperm(n, first + (asked.first_epoch + epoch) * an_epoch),
     )
     found.assumptions = workers_end(asked)

@@ -199,14 +199,11 @@ class TransientError(Exception):
     """A request failed in a way that another attempt may not.
 
     brief: it is rarely over soon, as a refused connection, so it is tried for seconds only.
-    progress: some bytes came, so the patience begins anew.
     """
 
-    def __init__(
-        self, reason: str, *, wait: float = 0.0, brief: bool = False, progress: bool = False
-    ) -> None:
+    def __init__(self, reason: str, *, wait: float = 0.0, brief: bool = False) -> None:
         super().__init__(reason)
-        self.reason, self.wait, self.brief, self.progress = reason, wait, brief, progress
+        self.reason, self.wait, self.brief = reason, wait, brief
 
 
 def attempted(request: Callable[[], Answer], *, path: str) -> Answer:
@@ -222,8 +219,6 @@ def attempted(request: Callable[[], Answer], *, path: str) -> Answer:
             return request()
         except TransientError as error:
             now = time.monotonic()
-            if error.progress:
-                begun, attempts = now, 0
             attempts += 1
             wait = min(_FIRST_WAIT * 2 ** (attempts - 1), _LONGEST_WAIT) * random.uniform(0.5, 1)  # noqa: S311
             allowed = min(patience, _BRIEF_PATIENCE) if error.brief else patience

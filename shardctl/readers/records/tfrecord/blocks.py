@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import cache, partial
 from typing import BinaryIO, Protocol
 
+from google_crc32c import value as crc32c
+
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.tfds_rules import (
     CRC32C_MASK_DELTA,
@@ -15,7 +17,6 @@ from shardctl.core.tfds_rules import (
     TFRECORD_HEADER_BYTES,
 )
 from shardctl.files.stores.store import ByteSource
-from shardctl.readers.records.crc32c import length_crc32c, masked
 
 SHRUNK = "the file became shorter while it was read"
 
@@ -212,6 +213,9 @@ class FarBlocks:
 FRAME = TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES  # of a record besides its data
 NO_LENGTH = 1 << 65  # beyond every length that a header can hold, and so beyond every end
 
+# Continues a checksum with more data; 0 begins one.
+Extend = Callable[[int, bytes], int]
+
 _HEADER = struct.Struct("<QI")
 _MOST_KNOWN = 1 << 14
 _SHORT = 1 << 24  # lengths below it have three bytes
@@ -249,6 +253,11 @@ def equal_headers(buffer: bytes, first: int, stride: int, count: int) -> int:
     return count
 
 
+def masked(crc: int) -> int:
+    """Return a CRC32C as it is stored (xla/tsl/lib/hash/crc32c.h: Mask)."""
+    return (((crc >> 15) | (crc << 17)) + CRC32C_MASK_DELTA) & 0xFFFFFFFF
+
+
 def _verified(header: bytes) -> int:
     if len(header) != TFRECORD_HEADER_BYTES:
         return NO_LENGTH
@@ -259,16 +268,16 @@ def _verified(header: bytes) -> int:
         # `masked`, without a call
         crc = (((crc >> 15) | (crc << 17)) + CRC32C_MASK_DELTA) & 0xFFFFFFFF
     else:
-        crc = masked(length_crc32c(header[:8]))
+        crc = masked(crc32c(header[:8]))
     return int(length) if crc == stored else NO_LENGTH
 
 
 @cache
 def _tables() -> tuple[tuple[int, ...], ...]:
     """Return what each of three low bytes of a length changes in its CRC32C, which is linear."""
-    zero = length_crc32c(bytes(8))
+    zero = crc32c(bytes(8))
     low, *others = (
-        [length_crc32c((byte << 8 * place).to_bytes(8, "little")) for byte in range(256)]
+        [crc32c((byte << 8 * place).to_bytes(8, "little")) for byte in range(256)]
         for place in range(3)
     )
     return tuple(low), *(tuple(crc ^ zero for crc in table) for table in others)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field, replace
 
+import google_crc32c
+
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.tfds_rules import (
     CRC32C_MASK_DELTA,
@@ -16,17 +18,18 @@ from shardctl.core.tfds_rules import (
 )
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, untold
-from shardctl.readers.records.crc32c import Extend, extend_crc32c, masked
 from shardctl.readers.records.tfrecord.blocks import (
     FRAME,
     NO_LENGTH,
     SHRUNK,
     Blocks,
+    Extend,
     FarBlocks,
     Lengths,
     NearBlocks,
     equal_headers,
     first_bytes,
+    masked,
 )
 from shardctl.readers.records.tfrecord.inflated import InflatedBlocks, compression_of, opened
 
@@ -274,11 +277,8 @@ class TFRecord:
         Lengths are checked in any case. A record whose data is damaged is counted, and the reading
         goes on behind it; behind a damaged length nothing says where records begin. A file that is
         compressed as a whole is decompressed in any case; record and byte are those inside.
-
-        Raises:
-            MissingDependencyError: `checksums` without google-crc32c.
         """
-        extend = extend_crc32c() if checksums else None
+        extend = google_crc32c.extend if checksums else None
         head = first_bytes(source)
         plain = not head or Lengths()[head[:TFRECORD_HEADER_BYTES]] != NO_LENGTH
         compression = None if plain else compression_of(head[:_TELLING])

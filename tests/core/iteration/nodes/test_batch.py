@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardctl.core.iteration.generator import SeedGenerator
 from shardctl.core.iteration.iteration import EVERYTHING, UNKNOWN, Axis, Node
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
 from shardctl.core.iteration.nodes.repeat import Repeat
 from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
+from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import UsageError
 from tests.core.iteration.elements import all_of, check_lookups

@@ -14,8 +14,9 @@ from shardctl.core.iteration.nodes import directed
 from shardctl.core.iteration.nodes.choosing import Chosen
 from shardctl.core.iteration.nodes.directed import Directed, DirectedIteration
 from shardctl.core.iteration.nodes.source import NOTHING
-from shardctl.core.iteration.openness import open_stages
 from shardctl.core.mixture import turns
+from shardctl.core.stages.part import Source, Stage
+from shardctl.core.stages.pipelines import open_stages
 from shardctl.core.stages.stages import (
     Cache,
     ChooseFromDatasets,
@@ -25,8 +26,6 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shuffle,
-    Source,
-    Stage,
     Values,
 )
 from shardctl.errors import UsageError

@@ -11,6 +11,7 @@ from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING
 from shardctl.core.iteration.nodes.filtered import counts_of_inputs, mixtures_below
 from shardctl.core.iteration.nodes.source import NOTHING
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Concatenate,
@@ -22,7 +23,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Values,
 )
 

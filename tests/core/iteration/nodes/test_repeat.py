@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardctl.core.iteration.generator import SeedGenerator
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
 from shardctl.core.iteration.nodes import repeat as module
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
@@ -13,6 +12,7 @@ from shardctl.core.iteration.nodes.repeat import Concatenate, Repeat
 from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
+from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import UsageError
 from tests.core.iteration.elements import all_of, check_lookups

@@ -12,6 +12,7 @@ from shardctl.core.iteration.nodes.repeat import Repeat as RepeatNode
 from shardctl.core.iteration.nodes.sharing import certain_left
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.core.iteration.nodes.source import Source as SourceNode
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Cache,
     Concatenate,
@@ -21,7 +22,6 @@ from shardctl.core.stages.stages import (
     SampleFromDatasets,
     Shared,
     Shuffle,
-    Stage,
     Take,
     Values,
     Zip,

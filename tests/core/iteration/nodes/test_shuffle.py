@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardctl.core.iteration.generator import SeedGenerator
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.iteration.nodes import shuffle as module
 from shardctl.core.iteration.nodes.batch import Batch
@@ -14,6 +13,7 @@ from shardctl.core.iteration.nodes.repeat import Repeat
 from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds, shuffle_kernel_seeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UnpredictableOrderError, UsageError

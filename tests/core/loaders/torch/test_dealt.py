@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from shardctl.core.loaders.torch.samplers import Deal, Dealt
+from shardctl.core.loaders.handed_out import Deal, Dealt
 from tests.cases import counted
 from tests.core.loaders.agreement import check_agreement
 

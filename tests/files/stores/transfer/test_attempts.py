@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
 from shardctl.errors import DatasetError
@@ -39,18 +37,6 @@ def test_a_refused_connection_is_tried_for_seconds(waits: list[float]) -> None:
     with pytest.raises(DatasetError, match="refused"):
         attempted(refused, path="x")
     assert sum(waits) <= 4
-
-
-def test_bytes_that_came_begin_the_patience_anew(waits: list[float]) -> None:
-    calls = itertools.count()
-
-    def drips() -> int:
-        number = next(calls)
-        if number == 500:
-            return number
-        raise TransientError("truncated", progress=True)
-
-    assert attempted(drips, path="x") == 500
 
 
 def test_other_errors_are_not_tried_again() -> None:

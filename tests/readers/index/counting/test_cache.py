@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.counting import cache as module
-from shardctl.readers.index.counting.cache import FILENAME, KnownCounts
+from shardctl.readers.index.counting import known as module
+from shardctl.readers.index.counting.known import FILENAME, KnownCounts
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import Damage, FileContents
 
@@ -252,31 +252,34 @@ def test_a_full_disk_ends_the_keeping(tmp_path: Path) -> None:
     assert found(tmp_path, task(), task("/d/7")) == [5, None]
 
 
-@pytest.fixture
-def days(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The days since 1970, as known.py sees them."""
-    today = [20_000]
-    monkeypatch.setattr(time, "time", lambda: today[0] * 86_400.0)
-    return today
-
-
-def test_what_nobody_asks_for_in_a_long_time_is_forgotten(tmp_path: Path, days: list[int]) -> None:
-    kept(tmp_path, task("/old/a"), task("/used/a"))
-    days[0] += 60
-    assert found(tmp_path, task("/used/a")) == [5]
-    days[0] += 60
-    kept(tmp_path, task("/new/a"))
-    assert found(tmp_path, task("/old/a"), task("/used/a"), task("/new/a")) == [None, 5, 5]
-
-
-def test_the_database_does_not_grow_beyond_a_bound(
-    tmp_path: Path, days: list[int], monkeypatch: pytest.MonkeyPatch
+def test_a_database_that_is_too_large_is_begun_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "_MOST_BYTES", 100_000)
-    sizes = []
-    for day in range(30):
-        days[0] += 1
-        kept(tmp_path, *(task(f"/{day}/{number}") for number in range(200)))
-        sizes.append((tmp_path / FILENAME).stat().st_size)
-    assert max(sizes) < 200_000
-    assert found(tmp_path, task("/29/7"), task("/28/7"), task("/0/7")) == [5, 5, None]
+    for turn in range(10):
+        kept(tmp_path, *(task(f"/{turn}/{number}") for number in range(500)))
+        assert (tmp_path / FILENAME).stat().st_size < 200_000
+        assert found(tmp_path, task(f"/{turn}/7")) in ([5], [None])
+
+
+def test_a_database_of_an_older_shardctl_is_begun_anew(tmp_path: Path) -> None:
+    kept(tmp_path, task())
+    with sqlite3.connect(tmp_path / FILENAME) as older:
+        older.execute("PRAGMA user_version = 1")
+        older.execute("CREATE TABLE folders(id INTEGER)")
+    older.close()
+    assert found(tmp_path, task()) == [None]
+    kept(tmp_path, task())
+    assert found(tmp_path, task()) == [5]
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("num_records", 6), ("compression", "GZIP"), ("checksums", 1), ("path", b"/d/b")],
+)
+def test_a_row_that_changed_is_not_believed(tmp_path: Path, column: str, value: object) -> None:
+    kept(tmp_path, task())
+    with sqlite3.connect(tmp_path / FILENAME) as other:
+        other.execute(f"UPDATE files SET {column} = ?", (value,))
+    other.close()
+    assert found(tmp_path, task(), task("/d/b")) == [None, None]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.readers.index.counting.cache import cache_folder
+from shardctl.readers.index.counting.known import cache_folder
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import google_crc32c
 import pytest
 
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.crc32c import extend_crc32c, masked
 from shardctl.readers.records.tfrecord import blocks, inflated
+from shardctl.readers.records.tfrecord.blocks import masked
 from shardctl.readers.records.tfrecord.inflated import compression_of, opened
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.record_files import counted_far, counted_near, framed, header, records_read
@@ -33,7 +34,7 @@ def first_bad(contents: FileContents) -> tuple[str, int | None, int | None]:
 
 def large(*records: bytes) -> bytes:
     """Return a file of records for whose checksums the slow oracle would take long."""
-    extend = extend_crc32c()
+    extend = google_crc32c.extend
     return b"".join(
         header(len(data)) + data + struct.pack("<I", masked(extend(0, data))) for data in records
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 import re
-import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.stores import LocalSource
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.tfrecord import blocks, scan
@@ -377,14 +375,6 @@ def test_what_is_read_is_told() -> None:
             assert sum(told) == len(data)
             assert min(told) >= 0
             assert max(told) <= max(len(SMALL), 300 * 20_016)
-
-
-def test_without_the_package_only_lengths_are_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    hidden: Any = None
-    monkeypatch.setitem(sys.modules, "google_crc32c", hidden)
-    with pytest.raises(MissingDependencyError, match="pip install google-crc32c"):
-        read(SMALL)
-    assert read(SMALL, checksums=False).num_records == 3
 
 
 def test_the_checksum_is_that_of_the_format() -> None:

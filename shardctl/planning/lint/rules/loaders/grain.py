@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
 from shardctl.errors import ShardctlError
@@ -15,7 +14,7 @@ from shardctl.planning.lint.rule import Violation, rule
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
 
-_GRAIN: tuple[LoaderName, ...] = ("grain",)
+_GRAIN = ("grain",)
 
 
 @rule(

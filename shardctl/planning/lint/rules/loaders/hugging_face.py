@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shardctl.core.loaders.hugging_face.eras import era_of, streams_tables
-from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted
 from shardctl.errors import ShardctlError
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from shardctl.core.loaders.hugging_face.streaming import Streaming
     from shardctl.core.order.loader_order import LoaderOrder
 
-_HF: tuple[LoaderName, ...] = ("hf",)
+_HF = ("hf",)
 _FAR_SMALLER = 2  # times
 
 

@@ -9,15 +9,8 @@ import math
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.core.stages.stages import (
-    Batch,
-    Map,
-    Read,
-    Repeat,
-    Shuffle,
-    Stage,
-    WithOptions,
-)
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.stages import Batch, Map, Read, Repeat, Shuffle, WithOptions
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.chains import Chain, repeats, reshuffles, shuffles

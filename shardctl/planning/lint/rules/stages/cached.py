@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
@@ -16,7 +17,6 @@ from shardctl.core.stages.stages import (
     Shard,
     Shuffle,
     Skip,
-    Stage,
     Take,
     WithOptions,
 )

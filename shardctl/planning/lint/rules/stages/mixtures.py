@@ -6,13 +6,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from shardctl.core.stages.part import Source
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
     Range,
     SampleFromDatasets,
     Shuffle,
-    Source,
     Take,
 )
 from shardctl.planning.lint.chains import Chain, count_of, of_type, repeats

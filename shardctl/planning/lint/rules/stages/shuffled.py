@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
     Cache,
@@ -16,7 +17,6 @@ from shardctl.core.stages.stages import (
     Repeat,
     Shard,
     Skip,
-    Stage,
     Take,
     Unbatch,
 )

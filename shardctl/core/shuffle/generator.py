@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from shardctl.core.shuffle.seeds import KernelSeeds, seeds_of_iterator, shuffle_kernel_seeds
+import numpy as np
+from numpy.typing import NDArray
+
+from shardctl.core.shuffle.seeds import (
+    KernelSeeds,
+    seeds_of_iterator,
+    seeds_of_iterators,
+    shuffle_kernel_seeds,
+)
 from shardctl.errors import UnpredictableOrderError
 
 
@@ -41,6 +49,31 @@ class SeedGenerator:
         """Whether all iterators get the same seeds."""
         return not self.reshuffles
 
+    def seeds_of(self, index: int) -> KernelSeeds:
+        """Return the seeds of an iterator, by how many of the shuffle were made before it.
+
+        Raises:
+            UnpredictableOrderError: they depend on the machine.
+            UsageError: there are more iterators than TensorFlow counts.
+        """
+        if self.kernel is None:
+            raise UnpredictableOrderError(
+                f"{self.stage} has no seed and so another order in each run: set its seed, or "
+                "tf.random.set_seed"
+            )
+        return seeds_of_iterator(self.kernel, index) if self.reshuffles else self.kernel
+
+    def seeds_of_several(self, iterators: range) -> NDArray[np.uint64]:
+        """Return `seeds_of` of many, uint64[n, 2]; `iterators` count on one by one.
+
+        Raises:
+            UnpredictableOrderError, UsageError: as for one.
+        """
+        if self.reshuffles and self.kernel is not None and len(iterators) != 1:
+            return seeds_of_iterators(self.kernel, iterators)
+        seeds = self.seeds_of(iterators.start)
+        return np.full((len(iterators), 2), (seeds.seed, seeds.seed2), np.uint64)
+
     def take(self) -> TakenSeeds:
         """Return the seeds of a further iterator, which is made now."""
         index = None if self.is_uncertain and self.reshuffles else self.num_taken
@@ -63,21 +96,14 @@ class TakenSeeds:
             UnpredictableOrderError: they depend on the machine or on timing.
         """
         generator = self.generator
-        if generator.kernel is None:
-            raise UnpredictableOrderError(
-                f"{generator.stage} has no seed and so another order in each run: set its seed, or "
-                "tf.random.set_seed"
-            )
-        if self.index is None:
+        if self.index is None and generator.kernel is not None:
             raise UnpredictableOrderError(
                 f"the seeds of a later iterator of {generator.stage} depend on timing: threads "
                 "above it read ahead when a pass is cut short, and may have begun another epoch or "
                 "not; cut below the stages that read ahead, or shuffle with "
                 "reshuffle_each_iteration=False"
             )
-        if not generator.reshuffles:
-            return generator.kernel
-        return seeds_of_iterator(generator.kernel, self.index)
+        return generator.seeds_of(self.index or 0)
 
 
 class ScriptSeeds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.generator import ScriptSeeds, SeedGenerator
+from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds, shuffle_kernel_seeds
 from shardctl.errors import UnpredictableOrderError
 
