@@ -15,7 +15,8 @@ from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, plan_of_tfds
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.errors import UsageError
-from shardctl.planning.order import order_of, resolved_spec
+from shardctl.planning.order import order_of
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied, check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import dataset_of, in_order_of
@@ -74,7 +75,7 @@ class FittedPlan:
 
     @cached_property
     def _resolved(self) -> Resolved:
-        return resolved_spec(self.dataset, self.plan.spec)
+        return resolved_reading(self.dataset, self.plan.spec, self.plan.settings)
 
 
 def cuts_stream(plan: ResumePlan) -> bool:
@@ -90,7 +91,7 @@ def fitted(
     Raises:
         DatasetError: the dataset is not the one the plan was made for; the text says what changed.
         UsageError: a plan for several hosts and none is chosen, or the other way round; or a plan
-            for another host.
+            for another host, or another loader.
     """
     plan = plan_of_tfds(plan)
     dataset = dataset_for(plan, source)
