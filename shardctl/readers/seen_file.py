@@ -137,8 +137,8 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
         try:
             lines = piece.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            line = num_lines + piece.count(b"\n", 0, error.start) + 1
-            raise DatasetError(f"{shown}: line {line} is not UTF-8 text") from error
+            torn_at = num_lines + piece.count(b"\n", 0, error.start) + 1
+            raise DatasetError(f"{shown}: line {torn_at} is not UTF-8 text") from error
         if not torn:
             lines.pop()
         new = []
