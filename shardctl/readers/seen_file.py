@@ -142,8 +142,8 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
         if not torn:
             lines.pop()
         new = []
-        for number, line in enumerate(lines, start=num_lines + 1):
-            if text := line.strip():
+        for number, one in enumerate(lines, start=num_lines + 1):
+            if text := one.strip():
                 try:
                     new.append(_code(text, files, codes))
                 except UsageError as error:
