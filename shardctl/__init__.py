@@ -32,6 +32,7 @@ Record files without metadata
 
 After an interruption
     resume(.., consumed= or steps=)        how the same pipeline goes on exactly
+    resume_loader(..)                      the same by its older name for loaders besides TFDS's
     resume_on_hosts(.., hosts=, to_hosts=) the same with another number of hosts
     resume_unseen(.., seen=)               what a log of the examples seen leaves
     prove(DATASET, PLAN)                   whether a plan loses, repeats or moves an example
@@ -121,8 +122,11 @@ if TYPE_CHECKING:
     from shardctl.planning.locate import Located, Match, Query, locate
     from shardctl.planning.order import PlannedOrder, plan_order
     from shardctl.planning.plan import Plan, Plans, plan
-    from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
-    from shardctl.planning.quality.loaders.way_to_read import WayToRead
+    from shardctl.planning.quality.loaders.compare import (
+        LoaderComparison,
+        WayToRead,
+        compare_loaders,
+    )
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.report.compare import ReportComparison
@@ -130,7 +134,7 @@ if TYPE_CHECKING:
     from shardctl.planning.report.shown import NotShown
     from shardctl.planning.resume.hosts import resume_on_hosts
     from shardctl.planning.resume.proof import Proof, prove
-    from shardctl.planning.resume.resume import resume
+    from shardctl.planning.resume.resume import LoaderPlan, resume, resume_loader
     from shardctl.planning.resume.seen import resume_unseen
     from shardctl.planning.simulate import Simulation, simulate
     from shardctl.planning.snapshot import TakenSnapshot, snapshot
@@ -299,7 +303,7 @@ _HOMES = {
     "TfdsMetadata": "readers.index.tfds_metadata",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
-    "WayToRead": "planning.quality.loaders.way_to_read",
+    "WayToRead": "planning.quality.loaders.compare",
     "beam_runner": "readers.index.beam_runner",
     "check_index": "readers.index.check",
     "compare_loaders": "planning.quality.loaders.compare",

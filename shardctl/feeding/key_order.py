@@ -6,23 +6,30 @@ import multiprocessing
 import os
 import sys
 import threading
-from collections.abc import Sequence
+import warnings
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from shardctl.core.arguments.kinds import Kind
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import Stretch, settings_as_planned
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
+from shardctl.files import fields
+from shardctl.files.json_text import parse_json
+from shardctl.files.position_file import PositionRecord, position_text
+from shardctl.planning.file_formats import why_not_as_dataset
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
+from shardctl.tfds.position.derived import SHAREABLE, check_same_order, records_of, stretch_of
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
 _KEPT = 4  # threads that read ahead are in two of them where one ends
@@ -245,3 +252,99 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, name="shardctl-end-with-parent", daemon=True).start()
+
+
+# Where a loader that is fed an order begins, and where it goes on after a run that stopped.
+
+
+def begun_order(
+    dataset: Any,
+    spec: str | None,
+    settings: SettingsLike | None,
+    *,
+    consumed: int,
+    states: int,
+) -> KeyOrder:
+    """Return the order of a spec from a place on, warned of what surprises about it.
+
+    `states` is how many states are given in place of `consumed`.
+
+    Raises:
+        UsageError: both are given; as for `KeyOrder`.
+    """
+    if states and consumed:
+        raise UsageError(phrase("{consumed=} and states: one of them", consumed=consumed))
+    order = KeyOrder(dataset, spec, as_settings(settings), consumed=consumed)
+    not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
+    for warning in order.planned.warnings:
+        if not_by_tf_data is None or not warning.startswith(not_by_tf_data):
+            warnings.warn(warning, stacklevel=5)  # past @checked and a room's own function
+    return order
+
+
+def kind_of_state(returned: str, needed: str, several: str) -> Kind:
+    """Return what takes a state: a mapping, or its JSON as text or bytes.
+
+    `returned` says in an error where it comes from.
+    """
+
+    def document(value: Any) -> Mapping[str, object]:
+        if isinstance(value, Mapping):
+            return value
+        text = value.encode() if isinstance(value, str) else value
+        if not isinstance(text, bytes):
+            raise UsageError(f"{returned}, is needed")
+        return fields.mapping(parse_json(text, source="the state"), "the state")
+
+    return Kind(take=document, needed=needed, several=several)
+
+
+def record_at(order: KeyOrder, consumed: int) -> PositionRecord:
+    """Return the position after so many examples of an order, counted from its start."""
+    return PositionRecord(
+        dataset=order.dataset.identity,
+        spec=order.spec,
+        settings=order.settings,
+        consumed=consumed,
+        stretches=order.stretches,
+    )
+
+
+def continued(
+    order: KeyOrder, records: Sequence[PositionRecord], *, besides: Collection[str] = ()
+) -> KeyOrder:
+    """Return the order from where a run stopped, whose processes had these positions.
+
+    With as many hosts this one goes on with its own state, which is enough then; otherwise what all
+    of them have left is shared, as `Position.set_states` does. Settings named by `besides` may be
+    other ones, which the order takes over beforehand.
+
+    Raises:
+        DatasetError: a state of another dataset.
+        UsageError: another spec or other settings, a host whose state is missing, or files that
+            repeat without end, of which nothing is left to share.
+    """
+    if len(records) != 1 or records[0].settings.host != order.settings.host:
+        records = records_of([position_text(record) for record in records])
+    own = [record for record in records if record.settings.host == order.settings.host]
+    for record in own or records:
+        check_same_order(
+            record,
+            order.spec,
+            order.settings,
+            order.dataset,
+            {},
+            allow_version=False,
+            besides=("host", *besides) if own else (*SHAREABLE, *besides),
+        )
+    if own:
+        return order.at(own[0].consumed, own[0].stretches)
+    if order.order.goes_on is not None:
+        raise UsageError(
+            phrase(
+                "states of {} processes for other hosts: with {repeat_files=True} the epochs of "
+                "each host run into one another without end, so nothing is left over to share",
+                len(records),
+            )
+        )
+    return order.at(0, (*records[0].stretches, stretch_of(records)))

@@ -9,9 +9,7 @@ What the model sees is what `tfds.load` with these settings would hand out, batc
 Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
 """
 
-from shardctl.grain.loader import data_loader, fit_epochs
-from shardctl.grain.ordered_map import map_dataset
-from shardctl.grain.place import keep_texts
+from shardctl.grain.loader import data_loader, fit_epochs, keep_texts, map_dataset
 from shardctl.grain.sampler import Sampler
 from shardctl.grain.states import consumed
 

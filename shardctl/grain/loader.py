@@ -1,8 +1,8 @@
-"""A `grain.DataLoader` whose batches are tf.data's."""
+"""A `grain.DataLoader` and a `grain.MapDataset` in tf.data's order."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,11 +10,11 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
+from shardctl.feeding.key_order import KeyOrder, record_at
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source, with_types
-from shardctl.grain.libraries import grain, keras
-from shardctl.grain.place import keeping_texts
-from shardctl.grain.sampler import padded_sampler
-from shardctl.grain.states import order_from
+from shardctl.files.position_file import position_text
+from shardctl.grain.sampler import grain, keras, order_of_fit, padded_sampler
+from shardctl.grain.states import GrainState, elements_of_iterator, examples_of_elements, order_from
 
 _MOST_BUFFERED = 1_000_000
 
@@ -182,20 +182,7 @@ class PaddedSource:
 
 def drop_padding() -> Any:
     """Return the operation of Grain that drops padding, the first of a loader."""
-    return _kind()()
-
-
-@cache
-def _kind() -> type:
-    base = grain().transforms.Filter
-    return type(base)("DropPadding", (_IsRecord, base), {"__module__": __name__})  # type: ignore[no-any-return]
-
-
-def __getattr__(name: str) -> type:
-    # Worker processes look for the class by its name.
-    if name == "DropPadding":
-        return _kind()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return _kind("DropPadding")()
 
 
 class _IsRecord:
@@ -245,3 +232,170 @@ def fit_epochs(dataset: object) -> Any:
             target.begin_epoch_of_fit(epoch)
 
     return FitEpochs()
+
+
+# A `grain.MapDataset` in tf.data's order.
+
+
+@checked
+def map_dataset(
+    source: DataSource,
+    dataset: BuilderOrDataset,
+    spec: str | None = None,
+    settings: SettingsLike | None = None,
+    *,
+    consumed: int = 0,
+    states: Sequence[bytes] = (),
+) -> Any:
+    """Return a `grain.MapDataset` of the examples that tf.data reads, in its order.
+
+    Behind it stand Grain's own `map`, `batch` and `to_iter_dataset`; batches that are made before
+    `to_iter_dataset` are tf.data's, with `mp_prefetch` of any number of workers, and whole ones
+    alone where the settings drop the rest. `repeat` and `shuffle` belong to the settings: all
+    epochs are one dataset (`ReadSettings(epochs=N)`), and an index behind the last is refused.
+
+    Args:
+        source: `tfds.data_source(name, split=spec)`, or another sequence of the same records.
+        dataset, spec, settings, consumed, states: as for `Sampler`; the states of iterators behind
+            a MapDataset say nothing of their order, so `position` of the dataset makes states of
+            them.
+
+    Raises:
+        DatasetError: the source is not of the dataset and spec; or as for `Sampler`.
+        UsageError, UnpredictableOrderError: as for `Sampler`.
+        MissingDependencyError: Grain is not installed.
+    """
+    order = order_from(dataset, spec, settings, consumed=consumed, states=states)
+    check_source(source, order)
+    return _kind("OrderedMapDataset")(grain().MapDataset.source(with_types(source)), order)
+
+
+class _Ordered:
+    """The records of a source in an order, each by its index from the place on."""
+
+    _parent: Any  # of MapDataset, as are the next
+    _stats: Any
+    slice: Any
+
+    def __init__(self, records: Any, order: KeyOrder) -> None:
+        super().__init__(records)  # type: ignore[call-arg]
+        self._order = order
+
+    @property
+    def order(self) -> KeyOrder:
+        """The order, from the place on at which the dataset begins."""
+        return self._order
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return self.slice(index)
+        key = self._key(index)
+        with self._stats.record_self_time():
+            return self._parent[key]
+
+    def _getitems(self, indices: Sequence[int]) -> Sequence[Any]:
+        found: Sequence[Any] = self._parent._getitems([self._key(index) for index in indices])
+        return found
+
+    @checked
+    def position(self, state: GrainState, *, batch: int | None = None) -> bytes:
+        """Return where an iterator behind this dataset is, as the state of a position.
+
+        `batch` is the size of the batches that the iterator hands out, made by `batch` before
+        `to_iter_dataset`; None is that of the settings.
+
+        Raises:
+            DatasetError: no state of such an iterator.
+        """
+        width = (self._order.settings.batch or 1) if batch is None else batch
+        consumed = min(examples_of_elements(elements_of_iterator(state), width), len(self))
+        return position_text(record_at(self._order, self._order.consumed + consumed))
+
+    @checked
+    def begin_epoch_of_fit(self, epoch: int) -> None:
+        """Go to the order of an epoch of Keras `fit`; `fit_epochs` makes a callback that does so.
+
+        Raises:
+            UsageError: the dataset begins in the midst of an epoch, and this is another one.
+        """
+        self._order = order_of_fit(self._order, epoch)
+
+    def _key(self, index: int) -> int:
+        if 0 <= index < len(self._order):
+            return self._order.key(index)
+        if -len(self._order) <= index < 0:
+            return self._order.key(index + len(self._order))
+        raise UsageError(
+            f"index {index}: the order has {len(self._order)} examples; where a dataset is "
+            "repeated, tf.data reads each epoch in an order of its own, so leave repeat() out and "
+            "give the settings epochs=N"
+        )
+
+    def __str__(self) -> str:
+        return f"OrderedMapDataset({self._order.dataset.title} {self._order.spec})"
+
+
+# Texts in batches as tf.data has them, where Grain's own stacking would change them.
+
+
+@checked
+def keep_texts(example: object) -> Any:
+    """Return an example whose bytes come out of Grain's batch as they went in, as in tf.data.
+
+    NumPy stacks bytes as a type of fixed width, which drops zero bytes at the end of each and
+    differs from batch to batch; as objects they stay what they are. `data_loader` does this by
+    itself; behind `map_dataset` it is a map before the batch: `.map(keep_texts).batch(32)`.
+
+    >>> import numpy as np
+    >>> examples = [{"text": b"a"}, {"text": bytes(2)}]
+    >>> np.stack([keep_texts(one)["text"] for one in examples]).tolist()
+    [b'a', b'\\x00\\x00']
+    """
+    import numpy as np
+
+    if isinstance(example, bytes):
+        kept = np.empty((), object)
+        kept[()] = example
+        return kept
+    if type(example) is dict:
+        return {key: keep_texts(value) for key, value in example.items()}
+    if type(example) in (list, tuple):
+        return type(example)(map(keep_texts, example))  # type: ignore[call-overload, call-arg]
+    return example
+
+
+def keeping_texts() -> Any:
+    """Return the operation of Grain that keeps texts, for a place before the batch."""
+    return _kind("KeepTexts")()
+
+
+class _KeepsTexts:
+    def map(self, element: Any) -> Any:
+        """Return the element with its texts as objects."""
+        return keep_texts(element)
+
+
+# Classes of Grain's kinds, made when it is there; worker processes look for them by their names.
+
+_KINDS: dict[str, tuple[type, Callable[[], Any]]] = {
+    "DropPadding": (_IsRecord, lambda: grain().transforms.Filter),
+    "OrderedMapDataset": (_Ordered, lambda: grain().MapDataset),
+    "KeepTexts": (_KeepsTexts, lambda: grain().transforms.Map),
+}
+
+
+@cache
+def _kind(name: str) -> Any:
+    ours, base_of = _KINDS[name]
+    base = base_of()
+    named = {"__module__": __name__, "__doc__": ours.__doc__}
+    return type(base)(name, (ours, base), named)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _KINDS:
+        return _kind(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

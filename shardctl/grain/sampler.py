@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
@@ -9,17 +10,15 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.loaders.library import library
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
-from shardctl.errors import UsageError
-from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import record_at
+from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.feeding.key_order import KeyOrder, record_at
 from shardctl.feeding.sources import BuilderOrDataset
 from shardctl.files.position_file import position_text
-from shardctl.grain.deal import Deal
-from shardctl.grain.libraries import grain
-from shardctl.grain.place import place_text
-from shardctl.grain.states import GrainState, consumed_of, order_from
+from shardctl.grain.states import Deal, GrainState, consumed_of, order_from, place_text
 
 _MOST_WORKERS = 10_000
 
@@ -196,3 +195,30 @@ def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
 @cache
 def _metadata() -> Any:
     return grain("python").RecordMetadata
+
+
+# Grain and Keras, imported when a call needs them and not before.
+
+
+def grain(submodule: str | None = None) -> Any:
+    """Return the module `grain`, or one below it.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    return library("grain" if submodule is None else f"grain.{submodule}", LOADERS["grain"])
+
+
+def keras() -> Any:
+    """Return the module `keras`, whatever its backend.
+
+    Raises:
+        MissingDependencyError: it is not installed.
+    """
+    try:
+        return importlib.import_module("keras")
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Keras is needed for this and cannot be imported ({error}); "
+            "install it with: pip install keras"
+        ) from error

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arguments.kinds import Kind
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.read_settings import SettingsLike
+from shardctl.core.settings.document import settings_in_force, settings_of_document
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
+from shardctl.core.text import printable
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import begun_order, continued
+from shardctl.feeding.key_order import KeyOrder, begun_order, continued, kind_of_state
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
 from shardctl.files.position_file import (
     POSITION_KIND,
     PositionRecord,
     position_of_text,
+    stretch_document,
+    stretches_of_document,
 )
-from shardctl.grain.deal import Deal
-from shardctl.grain.place import place_of_text, record_of_place
 
 
 def order_from(
@@ -123,20 +126,14 @@ def _consumed(place: Mapping[str, object], state: Mapping[str, object], source: 
 # Those of a `DataLoader` and of the iterators behind a `MapDataset` as Grain 0.2.18 writes them.
 
 
-def _document_of(value: Any) -> Mapping[str, object]:
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, str):
-        value = value.encode()
-    if not isinstance(value, bytes):
-        raise UsageError("what get_state() returned, or a checkpoint's file holds, is needed")
-    found = parse_json(value, source="the state")
-    return fields.mapping(found, "the state")
-
-
 # What `get_state` of an iterator returns: bytes of a DataLoader's, a mapping of a MapDataset's.
 GrainState = Annotated[
-    Any, Kind(take=_document_of, needed="a state of a Grain iterator", several="states of Grain")
+    Any,
+    kind_of_state(
+        "what get_state() returned, or a checkpoint's file holds",
+        "a state of a Grain iterator",
+        "states of Grain",
+    ),
 ]
 
 
@@ -215,3 +212,172 @@ def elements_of_iterator(state: Mapping[str, object]) -> int:
             "the other"
         )
     return total
+
+
+# How records are dealt to worker processes so that the batches they make are tf.data's.
+#
+# Grain hands record i of a sampler to worker i % W, each worker makes batches of what it is handed,
+# and the loader takes a batch of each worker in turn (grain/_src/python/data_loader.py and
+# dataset/transformations/process_prefetch.py, 0.2.18).
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deal:
+    """Which position of an order record i of the sampler is, so that worker w makes batch w + kW.
+
+    size: how many examples the order has.
+    workers: worker processes; 0 and 1 take the records one after the other.
+    batch: the size of the batches that workers make; 1 where they make none.
+
+    >>> [Deal(size=8, workers=2, batch=2).position_of(i) for i in range(8)]
+    [0, 2, 1, 3, 4, 6, 5, 7]
+    """
+
+    size: int
+    workers: int
+    batch: int
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether records are handed out one after the other, so that nothing is to be undone."""
+        return self.workers < 2 or self.batch == 1
+
+    @property
+    def is_even(self) -> bool:
+        """Whether the workers have a whole number of batches each, none of which is smaller."""
+        return self.is_in_order or self.size % (self.workers * self.batch) == 0
+
+    @property
+    def num_padded(self) -> int:
+        """Number of records up to the end of the last round, `size` and what pads it.
+
+        A position from `size` on is a record that is there to be dropped.
+
+        >>> Deal(size=9, workers=2, batch=2).num_padded
+        12
+        """
+        if self.is_in_order:
+            return self.size
+        of_round = self.workers * self.batch
+        return -(-self.size // of_round) * of_round
+
+    def position_of(self, index: int) -> int:
+        """Return the position that record `index` of the sampler is."""
+        if self.is_in_order:
+            return index
+        of_worker, worker = divmod(index, self.workers)
+        return (of_worker // self.batch * self.workers + worker) * self.batch + (
+            of_worker % self.batch
+        )
+
+    def consumed(self, records: Sequence[int]) -> int:
+        """Return how many examples are handed out when each worker has read so many records.
+
+        Raises:
+            DatasetError: the workers have read what is no beginning of the order.
+
+        >>> Deal(size=9, workers=2, batch=2).consumed([4, 2]), Deal(
+        ...     size=9, workers=2, batch=2).consumed([5, 4])
+        (6, 9)
+        """
+        count = max(self.workers, 1)
+        if len(records) != count or min(records) < 0:
+            raise DatasetError(f"{len(records)} workers' counts where {count} workers read")
+        # What pads the end comes behind all that a worker reads besides.
+        own = [min(number, self._of_worker(w, self.size)) for w, number in enumerate(records)]
+        consumed = sum(own)
+        is_whole = self.is_in_order or consumed == self.size or consumed % self.batch == 0
+        if not is_whole or own != [self._of_worker(w, consumed) for w in range(count)]:
+            raise DatasetError(
+                f"the workers have read {', '.join(map(str, records))} records, which are no "
+                f"batches of {self.batch} one after the other"
+            )
+        return consumed
+
+    def _of_worker(self, worker: int, size: int) -> int:
+        """Return how many of the first `size` positions are a worker's."""
+        count = max(self.workers, 1)
+        rounds, rest = divmod(size, count * self.batch)
+        return rounds * self.batch + min(max(rest - worker * self.batch, 0), self.batch)
+
+
+# A place in an order as text: what Grain keeps of a sampler.
+#
+# Grain writes `repr(sampler)` into its checkpoints and restores where it is the same text. So it
+# says all that the order follows from, and nothing that another release or folder would change.
+
+_FORM = re.compile(r"shardctl\.grain\.Sampler\((?P<place>\{.*\})\)", re.DOTALL)
+_ALWAYS = ("cycle", "block")  # whose defaults are TFDS's, and of files in order others
+
+
+def place_text(order: KeyOrder, **others: int | None) -> str:
+    """Return what a sampler of an order is called: its dataset, spec, settings and place.
+
+    `others` are numbers that Grain is to compare too.
+    """
+    identity = order.dataset.identity
+    document: dict[str, Any] = {
+        "dataset": identity.title,
+        "fingerprint": identity.fingerprint,
+        "spec": order.spec,
+        "settings": _settings_document(order.settings, ordered=identity.ordered),
+        "size": order.total,
+        "consumed": order.consumed,
+        **{name: value for name, value in others.items() if value is not None},
+    }
+    if order.stretches:
+        document["stretches"] = [stretch_document(one) for one in order.stretches]
+    return f"shardctl.grain.Sampler({json.dumps(document)})"
+
+
+def place_of_text(text: str, *, source: str) -> Mapping[str, object]:
+    """Return what `place_text` wrote, as a mapping.
+
+    Raises:
+        DatasetError: it is the text of another sampler; `source` names it.
+    """
+    found = _FORM.fullmatch(text)
+    if found is None:
+        raise DatasetError(
+            f"{source} is of another sampler than shardctl.grain's: {printable(text, 80)}"
+        )
+    return fields.mapping(parse_json(found["place"].encode(), source=source), source)
+
+
+def record_of_place(
+    place: Mapping[str, object], dataset: Dataset, consumed: int, *, source: str
+) -> PositionRecord:
+    """Return the position after so many examples of the order that a place is in.
+
+    Raises:
+        DatasetError: it is of another dataset than `dataset`, or damaged.
+    """
+    identity = dataset.identity
+    with fields.said_about(source):
+        title = fields.text(place.get("dataset"), "dataset")
+        if place.get("fingerprint") != identity.fingerprint:
+            now = "" if title == identity.title else f" {printable(identity.title)}, with"
+            raise DatasetError(
+                f"it is of {printable(title)}, and this is{now or ' the same name with'} other "
+                "files: their names or lengths differ; if it is the same order, begin with the "
+                f"count that it holds, consumed={consumed}"
+            )
+        settings = settings_in_force(ReadSettings(), ordered=identity.ordered)
+        settings |= fields.mapping(place.get("settings"), "settings")
+        return PositionRecord(
+            dataset=identity,
+            spec=fields.text(place.get("spec"), "spec"),
+            settings=settings_of_document(settings, "settings"),
+            consumed=consumed,
+            stretches=stretches_of_document(place.get("stretches", [])),
+        )
+
+
+def _settings_document(settings: ReadSettings, *, ordered: bool) -> dict[str, Any]:
+    """Return the settings that are not as they are without any: a new one changes no text."""
+    default = settings_in_force(ReadSettings(), ordered=ordered)
+    return {
+        name: value
+        for name, value in settings_in_force(settings, ordered=ordered).items()
+        if name in _ALWAYS or value != default.get(name)
+    }

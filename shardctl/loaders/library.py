@@ -5,18 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import LoaderLibrary
-from shardctl.core.loaders.loader import Loader
+from shardctl.core.loaders.library import LoaderLibrary, missing
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.errors import MissingDependencyError, UsageError
+from shardctl.errors import UsageError
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.source import call, comment, keywords, literal, settings_code
 
@@ -201,7 +199,7 @@ class OfDataLoader(Library):
             yield from names["loader"]
 
 
-# What a loader reads in place of examples, and libraries that are not there.
+# What a loader reads in place of examples.
 
 
 @dataclass(frozen=True)
@@ -223,26 +221,6 @@ class IndexRange:
         if not 0 <= index < self.num_examples:
             raise IndexError(index)
         return np.int64(index)
-
-
-def library(module: str, loader: Loader) -> Any:
-    """Return a module of a library, imported now.
-
-    Raises:
-        MissingDependencyError: it is not installed; names the extra that brings it.
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise missing(loader, error) from error
-
-
-def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
-    """Return the error of a library that cannot be imported."""
-    return MissingDependencyError(
-        f"{loader.title} is needed for this and cannot be imported ({error}); "
-        f"install it with: pip install 'shardctl[{loader.extra}]'"
-    )
 
 
 def refused(name: str, error: Exception) -> UsageError:

@@ -10,10 +10,10 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.library import Source
+from shardctl.core.loaders.library import Source, library
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.loaders.library import DATA_LOADER, OfDataLoader, library, refused
+from shardctl.loaders.library import DATA_LOADER, OfDataLoader, refused
 from shardctl.planning.quality.loaders.ways import Way, seed_of, settings_for
 from shardctl.rendering.python.source import call, keywords, literal
 

@@ -19,8 +19,7 @@ from shardctl.feeding.sources import (
     says_types,
     types_of,
 )
-from shardctl.torch.libraries import torch_data
-from shardctl.torch.sampler import Sampler, sampler_at
+from shardctl.torch.sampler import Sampler, sampler_at, torch_data
 from shardctl.torch.states import TorchState, order_from
 
 _MOST_WORKERS = 10_000

@@ -10,11 +10,12 @@ from types import FrameType
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
+from shardctl.core.loaders.library import library
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
-from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import record_at
+from shardctl.feeding.key_order import KeyOrder, record_at
 from shardctl.feeding.sources import BuilderOrDataset
 from shardctl.torch.states import TorchState, continued_order, order_from
 
@@ -228,8 +229,6 @@ def _kind() -> type[Sampler]:
 def __getattr__(name: str) -> type:
     # Worker processes look for the class by its name.
     if name == "SamplerOfTorch":
-        from shardctl.torch.libraries import torch_data
-
         torch_data()
         return _kind()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -313,3 +312,12 @@ def _library(frame: FrameType) -> str:
 def _number(caller: object, name: str) -> int | None:
     found = getattr(caller, name, None)
     return found if isinstance(found, int) else None
+
+
+def torch_data() -> Any:
+    """Return the module `torch.utils.data`, imported now.
+
+    Raises:
+        MissingDependencyError: PyTorch is not installed.
+    """
+    return library("torch.utils.data", LOADERS["torch"])

@@ -8,13 +8,10 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arguments.kinds import Kind
 from shardctl.core.settings.read_settings import SettingsLike
-from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import begun_order, continued
+from shardctl.errors import DatasetError
+from shardctl.feeding.key_order import KeyOrder, begun_order, continued, kind_of_state
 from shardctl.files import fields
-from shardctl.files.json_text import parse_json
 from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text
 
 # Where torchdata's StatefulDataLoader 0.11 keeps the state of a sampler, without workers and with.
@@ -23,19 +20,14 @@ _OF_EXAMPLES = "_index_sampler_state"  # where it makes no batches
 _OF_WORKERS = "_snapshot"
 
 
-def _document_of(value: Any) -> Mapping[str, object]:
-    if isinstance(value, Mapping):
-        return value
-    if isinstance(value, str):
-        value = value.encode()
-    if not isinstance(value, bytes):
-        raise UsageError("what state_dict() returned, or a position's get_state(), is needed")
-    return fields.mapping(parse_json(value, source="the state"), "the state")
-
-
 # What `state_dict` of a sampler or a loader returns, or `get_state` of a Position.
 TorchState = Annotated[
-    Any, Kind(take=_document_of, needed="a state of a sampler or loader", several="states")
+    Any,
+    kind_of_state(
+        "what state_dict() returned, or a position's get_state()",
+        "a state of a sampler or loader",
+        "states",
+    ),
 ]
 
 

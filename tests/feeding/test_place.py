@@ -9,8 +9,7 @@ import pytest
 
 from shardctl import Host, ReadSettings
 from shardctl.errors import UsageError
-from shardctl.feeding.key_order import KeyOrder
-from shardctl.feeding.place import begun_order, continued, record_at
+from shardctl.feeding.key_order import KeyOrder, begun_order, continued, record_at
 from tests.grain.toys import raises_in_one_line, toy
 
 DATA = toy(11, 13, 16)

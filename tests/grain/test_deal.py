@@ -7,7 +7,7 @@ import itertools
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.grain.deal import Deal
+from shardctl.grain.states import Deal
 
 
 def batches_of_workers(deal: Deal) -> list[list[int]]:

@@ -85,7 +85,7 @@ def test_its_class_is_found_by_name_alone() -> None:
     needs_grain()
     import sys
 
-    module = sys.modules["shardctl.grain.ordered_map"]
+    module = sys.modules["shardctl.grain.loader"]
     assert type(map_dataset(SOURCE, DATA)) is module.OrderedMapDataset
     assert str(map_dataset(SOURCE, DATA)) == "OrderedMapDataset(toy train)"
     with pytest.raises(AttributeError):

@@ -13,7 +13,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.resume.resume_plan import Stretch
 from shardctl.errors import DatasetError, UsageError
 from shardctl.feeding.key_order import KeyOrder
-from shardctl.grain.place import place_of_text, place_text, record_of_place
+from shardctl.grain.states import place_of_text, place_text, record_of_place
 from tests.cases import counted
 from tests.grain.toys import random_settings, toy
 

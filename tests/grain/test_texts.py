@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from shardctl.grain import keep_texts
-from shardctl.grain.place import keeping_texts
+from shardctl.grain.loader import keeping_texts
 from tests.grain.toys import needs_grain
 
 TEXTS = [b"a", b"bc\0", b"", b"\0\0"]
@@ -38,7 +38,7 @@ def test_the_operation_does_the_same() -> None:
     needs_grain()
     operation = pickle.loads(pickle.dumps(keeping_texts()))
     assert operation.map({"text": TEXTS[1]})["text"].tolist() == TEXTS[1]
-    module = sys.modules["shardctl.grain.place"]
+    module = sys.modules["shardctl.grain.loader"]
     assert type(operation) is module.KeepTexts
     with pytest.raises(AttributeError):
         module.Other  # noqa: B018

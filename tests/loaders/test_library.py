@@ -6,10 +6,10 @@ import pickle
 
 import pytest
 
-from shardctl.core.loaders.library import library_of
+from shardctl.core.loaders.library import library, library_of
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import MissingDependencyError
-from shardctl.loaders.library import IndexRange, library
+from shardctl.loaders.library import IndexRange
 
 
 def test_an_index_range_is_a_list_of_its_indices_in_other_processes_too() -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from shardctl.core.loaders.loader import Loader, named
 from shardctl.core.loaders.stop import LoaderCall, Stop
-from shardctl.errors import UsageError
+from shardctl.errors import MissingDependencyError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -145,3 +146,23 @@ def library_of(loader: Loader) -> LoaderLibrary:
     """Return the library of a loader of the table, which is imported when it is run."""
     found: LoaderLibrary = named(loader.calls)(loader)
     return found
+
+
+def library(module: str, loader: Loader) -> Any:
+    """Return a module of a library, imported now.
+
+    Raises:
+        MissingDependencyError: it is not installed; names the extra that brings it.
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise missing(loader, error) from error
+
+
+def missing(loader: Loader, error: ImportError) -> MissingDependencyError:
+    """Return the error of a library that cannot be imported."""
+    return MissingDependencyError(
+        f"{loader.title} is needed for this and cannot be imported ({error}); "
+        f"install it with: pip install 'shardctl[{loader.extra}]'"
+    )

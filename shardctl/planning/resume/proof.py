@@ -278,7 +278,7 @@ def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
     counts = Counts(order.codes)
     progress = Progress(None, "examples", 2 * plan.remaining)
     stop = plan.consumed + plan.remaining
-    if plan.settings.repeat_files and plan.remaining:
+    if plan.is_one_stream and plan.remaining:
         # The files never end, and the buffer has read beyond the order: all it was given counts.
         reading = order.reading(0)
         counts.add(_chunks(reading, reading.num_examples))
@@ -294,7 +294,7 @@ def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
         repeated=counts.excess(),
         moved=moved,
         exact=False,
-        of_inputs=plan.settings.repeat_files,
+        of_inputs=plan.is_one_stream,
     )
 
 
@@ -305,7 +305,7 @@ def _prove_unseeded(order: ReaderOrder, plan: ResumePlan, buffer: UnseededBuffer
     counts.add(progress.over(inputs_of_plan(order, plan), len))
     read = _in_order(order, plan)
     # What lists the rest of an endless stream is a little longer, and is cut by `after_read`.
-    counts.remove(_cut(read, plan.remaining) if plan.settings.repeat_files else read)
+    counts.remove(_cut(read, plan.remaining) if plan.is_one_stream else read)
     return _without_seed(plan, buffer, counts)
 
 
@@ -350,9 +350,9 @@ def _without_seed(plan: ResumePlan, buffer: UnseededBuffer, counts: Counts) -> P
 def inputs_of_plan(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer of a plan without a seed reads of the epoch that the plan begins in."""
     if plan.remaining:
-        reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
+        reading = order.reading(order.stream_of(plan.epoch)[0])
         stop = reading.num_examples
-        if plan.settings.repeat_files:
+        if plan.is_one_stream:
             stop = order.stream_size + (order.num_buffered or 1) - 1
         yield from _chunks(reading, stop, start=stop - plan.remaining)
 
@@ -474,7 +474,7 @@ def _readings(order: Order, plan: ResumePlan) -> Iterator[EpochReading]:
 def _inputs_left(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer is still to read, also what it reads beyond the end of the order."""
     if plan.shuffle is not None:
-        reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
+        reading = order.reading(order.stream_of(plan.epoch)[0])
         yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
 
 

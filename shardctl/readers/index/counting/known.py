@@ -53,7 +53,9 @@ class Known:
 
     def find(self, files: Sequence[FileToCount]) -> list[FileContents | None]:
         """Return what is known of files, None for each of which nothing is."""
-        found = [None] * len(files) if self._cache is None else self._cache.find(files)
+        found: list[FileContents | None] = [None] * len(files)
+        if self._cache is not None:
+            found = self._cache.find(files)
         if self._earlier is None and not self._sidecars:
             return found
         return [known or self._other(task) for task, known in zip(files, found, strict=True)]
