@@ -185,7 +185,8 @@ def _arguments(old: Part, new: Part, leaving_out: Collection[str] = ()) -> str:
     return ", ".join(
         f"{field.name} {_value(getattr(old, field.name))} became {_value(getattr(new, field.name))}"
         for field in fields(old)
-        if field.name not in within and _in_force(old, field.name) != _in_force(new, field.name)
+        if field.name not in leaving_out
+        and _in_force(old, field.name) != _in_force(new, field.name)
     )
 
 
