@@ -31,10 +31,8 @@ from shardctl.core.stages.stages import (
     Read,
     Repeat,
     SampleFromDatasets,
-    Shared,
     Shuffle,
     Take,
-    Zip,
 )
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable, quoted
@@ -317,16 +315,15 @@ def _extent(pipeline: Pipeline, sizes: Mapping[Read, int]) -> _Extent:
 def _source_extent(source: Source, sizes: Mapping[Read, int]) -> _Extent:
     if isinstance(source, Read):
         return _Extent(examples=sizes[source], seeded=bool(source.settings))
-    if isinstance(source, Shared):
-        return _extent(source.pipeline, sizes)
-    if not isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+    parts = [_extent(part, sizes) for part in source.fed_by]
+    if not parts:
         return _Extent(examples=inf)
-    parts = [_extent(part, sizes) for part in source.inputs]
     return _Extent(
         examples=sum(part.examples for part in parts),
         width=sum(part.width for part in parts),
         readings=max(part.readings for part in parts),
-        counted=not isinstance(source, Zip) or any(part.counted for part in parts),
+        counted=isinstance(source, SampleFromDatasets | ChooseFromDatasets)
+        or any(part.counted for part in parts),
         seeded=any(part.seeded for part in parts),
     )
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, TypeVar
 
 from shardctl.core.stages.part import Part, Source, Stage
 from shardctl.core.stages.stages import (
-    ChooseFromDatasets,
-    Concatenate,
     Pipeline,
     Read,
-    SampleFromDatasets,
     Shared,
     Shuffle,
-    Zip,
 )
 from shardctl.core.stages.text import place_of, text_of, text_of_part
 
@@ -63,20 +59,19 @@ def _pipelines(old: Pipeline, new: Pipeline, where: str, now: str) -> Iterator[C
 def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[ChangedStage]:
     if old == new:
         return
-    if isinstance(old, Zip | SampleFromDatasets | ChooseFromDatasets) and type(old) is type(new):
-        assert isinstance(new, Zip | SampleFromDatasets | ChooseFromDatasets)
-        words = _arguments(old, new, leaving_out=("inputs", "choices"))
-        if words:
-            yield _of_source(old, new, where, now, words)
-        yield from _inputs(old.inputs, new.inputs, where, now)
-        if isinstance(old, ChooseFromDatasets) and isinstance(new, ChooseFromDatasets):
-            yield from _pipelines(
-                old.choices, new.choices, _in("choices", where), _in("choices", now)
-            )
-        return
     if isinstance(old, Shared) and isinstance(new, Shared):
         shared = f"shared {old.label}", f"shared {new.label}"
         yield from _pipelines(old.pipeline, new.pipeline, *shared)
+        return
+    if old.fed_by and type(old) is type(new):
+        within = [one.name for one in old.parameters if one.takes in ("pipeline", "pipelines")]
+        words = _arguments(old, new, leaving_out=within)
+        if words:
+            yield _of_source(old, new, where, now, words)
+        yield from _inputs(old.fed_by, new.fed_by, where, now)
+        choices = (part.pipelines[len(part.fed_by) :] for part in (old, new))
+        for before, after in zip(*choices, strict=True):
+            yield from _pipelines(before, after, _in("choices", where), _in("choices", now))
         return
     words = _arguments(old, new) if type(old) is type(new) else ""
     yield _of_source(old, new, where, now, words or f"became {text_of_part(new, is_source=True)}")
@@ -128,9 +123,10 @@ def _stages(
             yield _one_sided(old, new, before, after, at, at_now)
             continue
         one, other = old[before], new[after]
-        if isinstance(one, Concatenate) and isinstance(other, Concatenate) and not moved:
-            inner = _in("concatenate", at or ""), _in("concatenate", at_now or "")
-            yield from _pipelines(one.other, other.other, *inner)
+        if one.fed_by and type(one) is type(other) and not moved:
+            inner = _in(one.name, at or ""), _in(one.name, at_now or "")
+            for before_it, now_it in zip(one.fed_by, other.fed_by, strict=True):
+                yield from _pipelines(before_it, now_it, *inner)
             continue
         words = _arguments(one, other)
         change: StageChange = "changed"
@@ -180,7 +176,7 @@ def _one_sided(
     )
 
 
-def _arguments(old: Part, new: Part, leaving_out: Sequence[str] = ()) -> str:
+def _arguments(old: Part, new: Part, leaving_out: Collection[str] = ()) -> str:
     """Return which arguments differ, "" where none does.
 
     >>> _arguments(Shuffle(buffer=10, seed=7), Shuffle(buffer=20, seed=7))

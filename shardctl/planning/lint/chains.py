@@ -10,16 +10,12 @@ from typing import TypeVar
 from shardctl.core.stages.part import Count, Source, Stage
 from shardctl.core.stages.stages import (
     Batch,
-    ChooseFromDatasets,
-    Concatenate,
     Pipeline,
     Read,
     Repeat,
-    SampleFromDatasets,
     Shared,
     Shuffle,
     Unbatch,
-    Zip,
 )
 from shardctl.core.stages.text import place_of
 
@@ -85,12 +81,12 @@ def inputs_of(pipeline: Pipeline) -> Iterator[tuple[str, Pipeline, tuple[Stage, 
     source = pipeline.source
     if isinstance(source, Shared):
         yield f"shared {source.label}", source.pipeline, pipeline.stages
-    if isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
-        for index, one in enumerate(source.inputs):
+    else:
+        for index, one in enumerate(source.fed_by):
             yield f"input {index}", one, pipeline.stages
     for index, stage in enumerate(pipeline.stages):
-        if isinstance(stage, Concatenate):
-            yield f"concatenate, {place_of(index)}", stage.other, pipeline.stages[index + 1 :]
+        for one in stage.fed_by:
+            yield f"{stage.name}, {place_of(index)}", one, pipeline.stages[index + 1 :]
 
 
 def chains(pipeline: Pipeline) -> Iterator[Chain]:

@@ -183,6 +183,9 @@ def test_quality_lint_and_report_look_at_it(toy: Dataset) -> None:
     assert found.window == 4
     rules = [one.rule.name for one in shardctl.lint(toy, None, SETTINGS).findings]
     assert "nothing-left" not in rules
+    in_an_input = {**SETTINGS, "stages": TEXT.replace("shuffle(5", "shuffle(1")}
+    rules = [one.rule.name for one in shardctl.lint(toy, None, in_an_input).findings]
+    assert "buffer-of-one" in rules
     emptied = {**SETTINGS, "stages": f"{TEXT} | skip(8)"}  # 29 examples are 8 batches
     assert "nothing-left" in [one.rule.name for one in shardctl.lint(toy, None, emptied).findings]
     assert "reverse_pairs" in shardctl.report(toy, None, SETTINGS).to_html()
@@ -195,7 +198,10 @@ def test_a_snapshot_pins_it_and_diff_names_it(toy: Dataset) -> None:
     without = {**SETTINGS, "stages": TEXT.replace(" | reverse_pairs", "")}
     found = shardctl.diff(first, shardctl.snapshot(toy, None, without))
     assert not found.equal
-    assert ("reverse_pairs", "was left out") in list(_stages(found))
+    assert list(_stages(found)) == [("reverse_pairs", "was left out")]
+    seeded = {**SETTINGS, "stages": TEXT.replace("seed=3", "seed=4")}
+    found = shardctl.diff(first, shardctl.snapshot(toy, None, seeded))
+    assert list(_stages(found)) == [("shuffle", "seed 3 became 4")]
 
 
 def _stages(found: Any) -> Iterator[tuple[str, str]]:
