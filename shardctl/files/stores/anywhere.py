@@ -62,6 +62,6 @@ def answers(
     if not at_once:
         yield from map(ask, about)
         return
-    from shardctl.files.stores.transfer.concurrently import concurrently
+    from shardctl.files.stores.concurrently import concurrently
 
     yield from concurrently(ask, about, at_once=_AT_ONCE)

@@ -17,8 +17,7 @@ from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
-from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.failures import (
+from shardctl.files.stores.failures import (
     RETRIED_STATUSES,
     Surroundings,
     TransientError,
@@ -32,7 +31,8 @@ from shardctl.files.stores.transfer.failures import (
     slots,
     surroundings,
 )
-from shardctl.files.stores.transfer.ranges import RemoteSource
+from shardctl.files.stores.ranges import RemoteSource
+from shardctl.files.stores.store import StoredFile
 
 # Under these keys file systems say which version an entry is; times only where nothing better is.
 _EXACT = ("generation", "etag", "ETag", "version_id", "content_hash", "checksum", "md5")

@@ -39,7 +39,7 @@ class RemotePath:
     def __init__(self, url: str) -> None:
         match = _URL.fullmatch(public_url(url))
         if match is None and "::" in url.partition("://")[0]:
-            from shardctl.files.stores.transfer.failures import chained
+            from shardctl.files.stores.failures import chained
 
             raise DatasetError(chained(url))
         if match is None:

@@ -61,7 +61,7 @@ def store_of(path: str) -> Store:
     if scheme is None:
         return LocalStore()
     if scheme[2]:
-        from shardctl.files.stores.transfer.failures import chained
+        from shardctl.files.stores.failures import chained
 
         raise DatasetError(chained(path))
     return PublicStore(_remote(scheme[1].lower()))

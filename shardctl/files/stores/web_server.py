@@ -22,9 +22,8 @@ from urllib.parse import SplitResult, unquote, urldefrag, urljoin, urlsplit, url
 
 from shardctl.core.secrets import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
-from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.concurrently import concurrently
-from shardctl.files.stores.transfer.failures import (
+from shardctl.files.stores.concurrently import concurrently
+from shardctl.files.stores.failures import (
     RETRIED_STATUSES,
     Surroundings,
     TransientError,
@@ -37,7 +36,8 @@ from shardctl.files.stores.transfer.failures import (
     slots,
     surroundings,
 )
-from shardctl.files.stores.transfer.ranges import RemoteSource
+from shardctl.files.stores.ranges import RemoteSource
+from shardctl.files.stores.store import StoredFile
 
 _PAGE_BYTES = 256 << 20
 _PIECE = 64 << 10

@@ -119,10 +119,10 @@ def check_index(
         found = count_files(
             [file for _, file in recount],
             known_as.dataset.file_format,
+            known,
             checksums=checksums,
             runner=runner,
             jobs=jobs,
-            known=known,
             keep_going=True,
             watch=watch,
         )
@@ -256,16 +256,15 @@ class _Comparison:
     def _change(
         self, kind: ChangeKind, place: int, contents: FileContents | None = None
     ) -> FileChange:
-        then = self._layout.file(place)
-        number = self._here.get(place)
-        broken = contents is not None and contents.damage is not None
+        then, number = self._layout.file(place), self._here.get(place)
+        damage = None if contents is None else contents.damage
         return FileChange(
             kind=kind,
             path=then.path.removeprefix(self._root),
             split=self._layout.split_of(place),
             then=self._layout.num_records(place),
-            now=None if contents is None or broken else contents.num_records,
+            now=None if contents is None or damage else contents.num_records,
             bytes_then=then.num_bytes,
             bytes_now=None if number is None else self._listed[number].num_bytes,
-            reason=contents.damage.text if contents and contents.damage else None,
+            reason=damage.text if damage else None,
         )

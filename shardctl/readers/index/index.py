@@ -87,10 +87,10 @@ def index(
             counts = count_files(
                 files.all,
                 files.file_format,
+                known,
                 checksums=checksums,
                 runner=runner,
                 jobs=jobs,
-                known=known,
                 keep_going=keep_going,
                 watch=watch,
             )

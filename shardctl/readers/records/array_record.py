@@ -9,7 +9,7 @@ from typing import Any
 from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.readers.records.ranges.window import partial_copy
+from shardctl.readers.records.window import partial_copy
 
 _BLOCK = 1 << 24  # bytes of a file whose records are held at a time
 _FAILURES = (RuntimeError, ValueError, IndexError)

@@ -15,8 +15,8 @@ from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, untold
-from shardctl.readers.records.ranges.packed import PackedError, Unpacked, packed_as
-from shardctl.readers.records.ranges.window import Bytes, Window
+from shardctl.readers.records.packed import PackedError, Unpacked, packed_as
+from shardctl.readers.records.window import Bytes, Window
 
 _NUMBER = 4  # bytes of each number of the header
 _AHEAD = 1 << 16  # bytes in which the header of most shards is

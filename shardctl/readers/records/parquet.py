@@ -11,7 +11,7 @@ from shardctl.core.tfds_rules import requirement_beside
 from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.readers.records.ranges.window import RangeFile
+from shardctl.readers.records.window import RangeFile
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32

@@ -20,9 +20,9 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.fields import said_about
 from shardctl.files.json_text import parse_json
+from shardctl.files.stores.concurrently import concurrently
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer.concurrently import concurrently
 from shardctl.readers.tfds_metadata import dataset_from_info, is_hugging_face_info
 
 _MOST_BYTES = 1 << 30

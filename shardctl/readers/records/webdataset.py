@@ -13,8 +13,8 @@ from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable, quoted
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Checked, Damage, FileContents, Told, untold
-from shardctl.readers.records.ranges.packed import PackedError, Unpacked, packed_as
-from shardctl.readers.records.ranges.window import Bytes, Window
+from shardctl.readers.records.packed import PackedError, Unpacked, packed_as
+from shardctl.readers.records.window import Bytes, Window
 
 _BEHIND = 1 << 16  # bytes behind the end that are looked at; archives are padded by up to 10 KiB
 _PIECE = 1 << 23  # of a file that is read through

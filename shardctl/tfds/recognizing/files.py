@@ -18,7 +18,6 @@ from shardctl.files.stores.stored_files import as_bytes
 from shardctl.files.stores.stores import is_remote, store_of
 from shardctl.readers.index.counting.counting import COMPRESSIONS, count_files
 from shardctl.readers.index.counting.known import known_counts
-from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import dataset_in
 
@@ -123,15 +122,7 @@ def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[
             raise DatasetError(f"file {quoted(name, 200)} missing")
         files.append(file)
     with known_counts(cache=True, earlier=None) as known:
-        counts = count_files(
-            files,
-            file_format,
-            checksums=False,
-            runner=LocalRunner(),
-            known=known,
-            keep_going=False,
-            watch=None,
-        )
+        counts = count_files(files, file_format, known)
     for place in sorted(counts.broken):
         damage = counts.broken[place].damage
         why = "cannot be counted" if damage is None else damage.text

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.files.stores import failures as attempts
 from shardctl.files.stores.fsspec_store import FsspecStore
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer import failures as attempts
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import GcsServer, lead_to
 

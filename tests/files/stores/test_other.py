@@ -9,9 +9,9 @@ import fsspec
 import pytest
 
 from shardctl.errors import DatasetError, MissingDependencyError
+from shardctl.files.stores import failures as attempts
 from shardctl.files.stores.fsspec_store import FsspecStore, version_of
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer import failures as attempts
 
 DATA = bytes(range(256)) * 40
 

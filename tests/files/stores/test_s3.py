@@ -7,9 +7,9 @@ import time
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.files.stores import failures as attempts
 from shardctl.files.stores.fsspec_store import FsspecStore
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer import failures as attempts
 from tests.cases import FUZZ
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import S3Server, lead_to

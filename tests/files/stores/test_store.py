@@ -7,9 +7,9 @@ import inspect
 import pytest
 
 from shardctl.files.stores.fsspec_store import FsspecStore
+from shardctl.files.stores.ranges import RemoteSource
 from shardctl.files.stores.store import ByteSource, Store, StoredFile
 from shardctl.files.stores.stores import LocalSource, LocalStore, PublicStore
-from shardctl.files.stores.transfer.ranges import RemoteSource
 from shardctl.files.stores.web_server import WebServerStore
 
 

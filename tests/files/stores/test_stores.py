@@ -96,7 +96,7 @@ import sys
 import shardctl
 shardctl.plan("imagenet2012")
 far = ("fsspec", "sqlite3", "queue", "multiprocessing")
-rooms = ("shardctl.files.stores.transfer", "shardctl.files.stores.f", "shardctl.readers.index.n")
+rooms = ("shardctl.files.stores.f", "shardctl.files.stores.ranges", "shardctl.readers.index.n")
 print([name for name in sys.modules if name in far or name.startswith(rooms)])
 """
     done = run_python(code)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.files.stores import failures as attempts
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer import failures as attempts
 from tests.files.stores.fault_server import Faults, fault_server
 
 DATA = bytes(range(256)) * 400  # 102,400 bytes

@@ -52,13 +52,13 @@ class Counts:
 def count_files(
     files: Sequence[StoredFile],
     file_format: str,
+    known: Known,
     *,
-    checksums: bool,
+    checksums: bool = False,
     runner: Runner | None = None,
     jobs: int | None = None,
-    known: Known,
-    keep_going: bool,
-    watch: Watch | None,
+    keep_going: bool = False,
+    watch: Watch | None = None,
 ) -> Counts:
     """Return what files hold; without `keep_going` up to the first broken one in their order.
 

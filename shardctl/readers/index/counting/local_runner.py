@@ -27,8 +27,8 @@ from typing import IO, TypeAlias
 from shardctl.core.phrase import phrase
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
+from shardctl.files.stores.concurrently import as_answered
 from shardctl.files.stores.stores import is_remote
-from shardctl.files.stores.transfer.concurrently import as_answered
 from shardctl.readers.index.counting.worker import (
     Answer,
     await_begin,

@@ -37,15 +37,7 @@ def count(runner: Counting, versions: list[str], *, keep_going: bool = False) ->
         for number, version in enumerate(versions)
     ]
     with known_counts(cache=False, earlier=None) as known:
-        return count_files(
-            files,
-            "tfrecord",
-            checksums=False,
-            runner=runner,
-            known=known,
-            keep_going=keep_going,
-            watch=None,
-        )
+        return count_files(files, "tfrecord", known, runner=runner, keep_going=keep_going)
 
 
 def test_each_file_is_asked_for_once() -> None:

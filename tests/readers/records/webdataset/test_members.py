@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from shardctl.readers.records.ranges.packed import PackedError, Unpacked, packed_as
-from shardctl.readers.records.ranges.window import Window
+from shardctl.readers.records.packed import PackedError, Unpacked, packed_as
 from shardctl.readers.records.webdataset import Archive
+from shardctl.readers.records.window import Window
 from tests.byte_sources import near
 from tests.cases import counted
 from tests.tar_files import FORMATS, archive, random_archive, regular_files

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import MissingDependencyError
-from shardctl.readers.records.ranges.packed import PackedError, Unpacked, packed_as
+from shardctl.readers.records.packed import PackedError, Unpacked, packed_as
 from tests.byte_sources import far, near
 from tests.cases import counted
 

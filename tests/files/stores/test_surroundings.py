@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.files.stores.transfer.failures import surroundings
+from shardctl.files.stores.failures import surroundings
 
 
 def test_a_login_by_a_variable_and_a_fork_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from shardctl.readers.records.ranges.window import Window
+from shardctl.readers.records.window import Window
 from tests.byte_sources import far, near
 from tests.cases import counted
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
+from shardctl.files.stores.ranges import GAP, RemoteSource, merged
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.transfer.ranges import GAP, RemoteSource, merged
 from tests.cases import check_cases, few_or_many
 
 DATA = random.Random(7).randbytes(3_000_000)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.files.stores.transfer.failures import limits
+from shardctl.files.stores.failures import limits
 
 
 def test_a_dead_place_is_given_up_within_about_a_minute() -> None:

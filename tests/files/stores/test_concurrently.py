@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from shardctl.files.stores.transfer.concurrently import as_answered, concurrently
+from shardctl.files.stores.concurrently import as_answered, concurrently
 from tests.children import start
 
 
@@ -65,7 +65,7 @@ def test_the_first_error_ends_it() -> None:
 
 _INTERRUPTED = """
 import os, signal, threading, time
-from shardctl.files.stores.transfer.concurrently import as_answered, concurrently
+from shardctl.files.stores.concurrently import as_answered, concurrently
 threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
 list(concurrently(time.sleep, [60] * 8, at_once=4))
 """

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.transfer.concurrently import concurrently
-from shardctl.files.stores.transfer.failures import limits, shown
+from shardctl.files.stores.concurrently import concurrently
+from shardctl.files.stores.failures import limits, shown
 
 if TYPE_CHECKING:
     from shardctl.files.stores.store import StoredFile

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.transfer.failures import TransientError, attempted
+from shardctl.files.stores.failures import TransientError, attempted
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError
+from shardctl.files.stores.failures import TransientError, as_failure
 from shardctl.files.stores.stores import store_of
-from shardctl.files.stores.transfer.failures import TransientError, as_failure
 from tests.files.stores.servers import lead_to
 
 

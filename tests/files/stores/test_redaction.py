@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.files.stores.transfer.failures import said, shown, without_secrets
+from shardctl.files.stores.failures import said, shown, without_secrets
 
 SECRET = "Zm9vYmFy-PLANTED/secret+x="
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.readers.records.ranges import window as partial_copy
+from shardctl.readers.records import window as partial_copy
 from tests.byte_sources import far
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import random
 
-from shardctl.readers.records.ranges.window import RangeFile
+from shardctl.readers.records.window import RangeFile
 from tests.byte_sources import far
 from tests.cases import counted
 

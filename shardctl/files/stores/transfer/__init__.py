@@ -1,1 +1,0 @@
-"""Bytes over a network: requests, retries, ranges, time-outs; what errors may say."""
