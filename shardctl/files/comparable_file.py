@@ -142,22 +142,22 @@ def _plan(item: object) -> ListedPlan:
 def _reads(value: object) -> Reads:
     """Return the file instructions of a plan; what else its records say is not compared."""
     items = fields.items(value, "file_instructions")
-    split_names: dict[str, int] = {}
-    filenames: list[str] = []
-    columns = np.empty((3, len(items)), np.int64)
-    for number, item in enumerate(items):
-        record = fields.mapping(item, "a file instruction")
-        split = fields.name(record.get("split"), "split")
-        filenames.append(fields.name(record.get("filename"), "filename"))
-        skip = fields.count(record.get("skip"), "skip")
-        take = fields.count(record.get("take"), "take")
-        columns[:, number] = (split_names.setdefault(split, len(split_names)), skip, take)
-    split_index, skips, takes = columns
+    records = [fields.mapping(item, "a file instruction") for item in items]
+    splits = [fields.name(record.get("split"), "split") for record in records]
+    skips, takes = (
+        fields.counts([record.get(key) for record in records], key).int64s()
+        for key in ("skip", "take")
+    )
+    split_names = {name: place for place, name in enumerate(dict.fromkeys(splits))}
     return Reads(
-        files=NamedFiles(split_names=tuple(split_names), names=filenames, lengths=skips + takes),
-        part=np.zeros(len(items), np.int64),
-        split=split_index,
-        shard=np.arange(len(items)),
+        files=NamedFiles(
+            split_names=tuple(split_names),
+            names=[fields.name(record.get("filename"), "filename") for record in records],
+            lengths=skips + takes,
+        ),
+        part=np.zeros(len(records), np.int64),
+        split=np.array([split_names[name] for name in splits], np.int64),
+        shard=np.arange(len(records)),
         skip=skips,
         take=takes,
     )

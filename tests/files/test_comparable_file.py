@@ -11,6 +11,7 @@ from shardctl.core.resume.resume_plan import PlanListing
 from shardctl.files import comparable_file
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.yaml_text import parse_document
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.tfds_splits import toy_dataset
 from tests.strategies import error_line
@@ -25,7 +26,7 @@ def test_a_resume_file_is_parsed_once(
     path = tmp_path / "plan"
     path.write_text("".join(write(resume(TOY, "train", consumed=2))))  # type: ignore[operator]
     parsed = []
-    parse = comparable_file.parse_document
+    parse = parse_document
 
     def counted(data: bytes, *, source: str) -> object:
         parsed.append(source)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.core.arguments.kinds import Name, Whole
 from shardctl.core.tfds_rules import FILE_FORMATS, RECORD_FORMATS
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
@@ -203,3 +205,56 @@ def test_what_an_error_is_about_is_said_once() -> None:
         fields.said_about("shardctl.yaml"),
     ):
         raise DatasetError("shardctl.yaml: data_dir is wrong")
+
+
+@dataclass(frozen=True)
+class _Part:
+    name: Name
+    size: int
+    shift: Whole = -1
+
+
+@dataclass(frozen=True)
+class _Whole:
+    parts: tuple[_Part, ...]
+    kind: Literal["a", "b"]
+    share: float | None
+    keys: tuple[int | str, ...] = ()
+
+
+WHOLE = {"parts": [{"name": "p", "size": 3}, ["q", 4, -5]], "kind": "a", "share": 1, "more": 0}
+
+
+def test_a_frozen_value_is_read_by_the_annotations_of_its_fields() -> None:
+    found = fields.record(_Whole, WHOLE)
+    assert found == _Whole((_Part("p", 3), _Part("q", 4, -5)), "a", 1.0)
+    assert fields.record(_Whole, {**WHOLE, "keys": [3, "train:3"]}).keys == (3, "train:3")
+    assert fields.record(_Whole, WHOLE, kind="b").kind == "b"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"parts": 3}, "parts must be a list, not 3"),
+        ({"parts": [3]}, "parts[0] must be a mapping, not 3"),
+        ({"parts": [{"name": "p"}]}, "parts[0] has no size"),
+        (
+            {"parts": [{"name": "p", "size": 1, "sise": 2}]},
+            "unknown key 'sise'",
+        ),
+        ({"parts": [{"name": "p", "size": -1}]}, "parts[0].size -1 is negative"),
+        ({"parts": [["p", 1, True]]}, "parts[0].shift must be a whole number, not true"),
+        ({"parts": [["p", 1]]}, "parts[0] must be a mapping, not a list"),
+        ({"parts": [["a\nb", 1, 2]]}, "parts[0].name 'a\\nb' holds characters"),
+        ({"kind": "c"}, "kind 'c': there are a, b"),
+        ({"kind": ["a"]}, "kind a list: there are a, b"),
+        ({"share": "1"}, "share must be a number, not '1'"),
+        ({"keys": [1, 1.5]}, "keys[1] must be a whole number, not 1.5"),
+    ],
+)
+def test_a_wrong_field_of_a_frozen_value_is_named_by_its_path(
+    change: dict[str, object], said: str
+) -> None:
+    with pytest.raises(DatasetError) as refused:
+        fields.record(_Whole, {**WHOLE, **change})
+    assert said in str(refused.value)

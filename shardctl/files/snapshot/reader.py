@@ -29,6 +29,7 @@ _MAX_NUM_SHARDS = 10_000_000
 _RUN = re.compile(r"(\d{1,19})(?:x(\d{1,8}))?")
 # The key of the leaves in each version of the digests; that of the first says no version.
 _LEAVES = dict(zip(VERSIONS, ("leaves", "digests"), strict=True))
+_WORDS = (*_LEAVES.values(), "shard_lengths", "shard_digests")
 _HEX = re.compile(r"(?:[0-9a-f]{2})+")
 
 
@@ -81,31 +82,18 @@ def _check_number(value: object, field: str, noun: str, known: Sequence[int]) ->
         )
 
 
-def _normal(document: Mapping[str, object]) -> dict[str, Any]:
-    """Return the document with the blocks of words as lists again."""
-    normal = dict(document)
-    tree = normal.get("tree")
-    if isinstance(tree, dict):
-        normal["tree"] = {
-            key: _words(value) if key in _LEAVES.values() else value for key, value in tree.items()
-        }
-    layout = normal.get("layout")
-    if isinstance(layout, dict) and isinstance(layout.get("splits"), list):
-        normal["layout"] = {**layout, "splits": [_normal_split(s) for s in layout["splits"]]}
-    return normal
-
-
-def _normal_split(split: object) -> object:
-    if not isinstance(split, dict):
-        return split
+def _normal(value: Any) -> Any:
+    """Return a document with the blocks of words as lists again."""
+    if isinstance(value, list):
+        return list(map(_normal, value))
+    if not isinstance(value, dict):
+        return value
     return {
-        key: _words(value) if key in ("shard_lengths", "shard_digests") else value
-        for key, value in split.items()
+        key: item.split()
+        if key in _WORDS and isinstance(item, str) and item != EVEN
+        else _normal(item)
+        for key, item in value.items()
     }
-
-
-def _words(value: object) -> object:
-    return value.split() if isinstance(value, str) and value != EVEN else value
 
 
 def _snapshot(document: Mapping[str, Any]) -> Snapshot:
