@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from shardctl.core.arguments.kinds import made_kind
+from shardctl.core.arguments.kinds import Whole, made_kind
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HostBy
 from shardctl.core.instructions.file_instruction import FileInstruction
@@ -26,6 +26,7 @@ from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.shared_rest import SharedRest
 
 
@@ -133,6 +134,7 @@ class ResumePlan(Tabular):
     sources: of a pipeline with stages, what each reader has handed out.
     stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
         counts since. `shared` is this host's part of the rest, None once it is read.
+    given: the dataset of the command, which may be one of several that are read.
     refs: how the dataset was named, as the file that holds the plan has it.
     assumptions: what the order depends on though nobody stated it.
     """
@@ -162,6 +164,7 @@ class ResumePlan(Tabular):
     stop: Stop | None = None
     stretches: tuple[Stretch, ...] = ()
     shared: SharedRest | None = field(default=None, compare=False)
+    given: Dataset | None = field(default=None, compare=False, repr=False)
     refs: tuple[str, ...] = field(default=(), compare=False)
     advice: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -176,6 +179,11 @@ class ResumePlan(Tabular):
     def has_end(self) -> bool:
         """Whether the pipeline ends; else what is left cannot be counted."""
         return self.remaining_total != WITHOUT_END
+
+    @property
+    def is_one_stream(self) -> bool:
+        """Whether the files repeat without end, so that the stream goes on behind the order."""
+        return self.settings.repeat_files
 
     @property
     def lists_rest(self) -> bool:
@@ -366,9 +374,9 @@ class ShardCall:
 
     call: ClassVar[str] = "shard"
 
-    num_shards: int
-    index: int
-    skip_instructions: int = 0
+    num_shards: Whole
+    index: Whole
+    skip_instructions: Whole = 0
 
     def __str__(self) -> str:
         words = f"shard({self.num_shards}, {self.index})"
@@ -386,8 +394,8 @@ class ShuffleCall:
 
     call: ClassVar[str] = "shuffle"
 
-    buffer_size: int
-    seed: int | None
+    buffer_size: Whole
+    seed: Whole | None
 
     def __str__(self) -> str:
         return f"shuffle({self.buffer_size}, seed={self.seed})"
@@ -399,7 +407,7 @@ class TakeCall:
 
     call: ClassVar[str] = "take"
 
-    count: int
+    count: Whole
 
     def __str__(self) -> str:
         return f"take({self.count})"
@@ -411,8 +419,8 @@ class ConcatenateCall:
 
     call: ClassVar[str] = "concatenate"
 
-    first_epoch: int
-    last_epoch: int
+    first_epoch: Whole
+    last_epoch: Whole
 
     def __str__(self) -> str:
         return f"concatenate(epochs {self.first_epoch} to {self.last_epoch})"
@@ -424,7 +432,7 @@ class BatchCall:
 
     call: ClassVar[str] = "batch"
 
-    batch_size: int
+    batch_size: Whole
     drop_remainder: bool
 
     def __str__(self) -> str:

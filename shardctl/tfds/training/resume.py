@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,27 +12,37 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, ShuffleState, plan_of_tfds
+from shardctl.core.resume.resume_plan import (
+    BatchCall,
+    ConcatenateCall,
+    PlanOrPath,
+    ResumePlan,
+    ShuffleCall,
+    ShuffleState,
+    plan_of_tfds,
+)
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
+from shardctl.planning.resume.staged import as_host
+from shardctl.planning.resume.stopped_hosts import num_after
+from shardctl.planning.sources import reads_spec
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
-from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
-from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
 from shardctl.tfds.training.process_host import check_host
+from shardctl.tfds.training.read_config import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.records import (
     RecordReader,
     as_tensors,
     has_small_records,
     kernel_shuffle,
 )
-from shardctl.tfds.training.staged_rest import MakeReal, rest_of_plan
 
 
 @checked
@@ -124,7 +133,42 @@ def dataset_to_resume(
     if checks_seed:
         here.check_global_seed()
     reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
+    if plan.hosts and plan.settings.stages is not None:
+        how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+        return _of_listed(builder, _Resumed(here=here, decoders=decoders, reader=reader), how)
     return dataset_of_plan(here, reader, transform, decoders)
+
+
+def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
+    """Return what a new host of stages reads: its list, then epochs of stages that are its own.
+
+    Raises:
+        UsageError: several datasets, or batches of its stages that hold examples of two epochs.
+    """
+    here, plan = resumed.here, resumed.here.plan
+    if here.reads.dataset is not here.dataset:
+        raise UsageError(
+            "this plan lists the rest of several datasets, and one builder reads one of them; each "
+            "host reads the instructions of its part itself"
+        )
+    examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
+    for call in plan.after_read:
+        if isinstance(call, ShuffleCall):
+            size = call.buffer_size
+            size = max(1, here.num_examples) if size == WHOLE_DATASET else size
+            examples = examples.shuffle(size, seed=call.seed, reshuffle_each_iteration=False)
+        elif isinstance(call, BatchCall):
+            examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
+        elif isinstance(call, ConcatenateCall) and here.settings.host is not None:
+            host, old = here.settings.host, len(plan.from_consumed)
+            own = as_host(plan.settings, host.index, host.count, of=old)
+            spec = plan.spec if reads_spec(own) else None
+            order = plan_order(here.dataset, spec, own).order
+            first = order.num_examples - num_after(order, plan.epoch)
+            later = plan_resume(here.dataset, spec, own, consumed=first)
+            rest = dataset_to_resume(builder, later, own.host, checks_seed=False, **how)
+            examples = examples.concatenate(rest)
+    return examples.prefetch(tensorflow().data.AUTOTUNE)
 
 
 def dataset_of_plan(
@@ -145,7 +189,7 @@ def dataset_of_plan(
     num_examples = here.num_examples
     if following:
         examples = examples.concatenate(resumed.epochs(following))
-        num_examples += len(following) * resumed.order.epoch_size
+        num_examples += len(following) * resumed.here.order.epoch_size
     examples = resumed.transformed(examples, num_examples, transform)
     if settings.batch is not None:
         examples = examples.batch(settings.batch, drop_remainder=settings.drop_remainder)
@@ -188,7 +232,7 @@ def resume_epochs(
         for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
             if epoch > plan.epoch:
                 examples = resumed.epochs(range(epoch, epoch + 1))
-                size = resumed.order.epoch_size
+                size = resumed.here.order.epoch_size
             examples = resumed.transformed(examples, size, transform)
             yield epoch, examples.prefetch(tf.data.AUTOTUNE)
 
@@ -238,10 +282,6 @@ class _Resumed:
     decoders: Any
     reader: RecordReader
 
-    @cached_property
-    def order(self) -> ReaderOrder:
-        return self.here.order()
-
     def rest(self) -> Any:
         """Return what is left of the epoch in which the plan begins."""
         plan, settings = self.here.plan, self.here.settings
@@ -266,7 +306,7 @@ class _Resumed:
 
     def epochs(self, epochs: range) -> Any:
         """Return whole epochs, one after the other, each in its own order."""
-        tf, order = tensorflow(), self.order
+        tf, order = tensorflow(), self.here.order
         shuffles = order.settings.shuffles_files and len(order.reads) > 1
         buffer_size = order.num_buffered
         seeds = np.zeros((len(epochs), 2, 2), np.int64)

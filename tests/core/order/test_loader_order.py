@@ -13,7 +13,6 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.interleave.runs import runs_in
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UsageError
 from shardctl.planning import loader_version
@@ -204,7 +203,6 @@ def test_nothing_of_tf_data_is_there() -> None:
     order = made("train", loader="torch")
     assert not order.has_blocks
     assert order.num_buffered is None
-    assert not isinstance(order, ReaderOrder)
     assert not {"reading", "replay", "blocks_at", "seeds"} & set(dir(order))
 
 

@@ -21,8 +21,9 @@ from shardctl.files.snapshot.writer import snapshot_yaml
 from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import plan_order
-from shardctl.planning.pinned_sources import reads_spec, resolved_reading, spec_as_given
+from shardctl.planning.pinned_sources import resolved_reading, spec_as_given
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
+from shardctl.planning.sources import reads_spec
 from tests.cases import check_cases
 from tests.pipelines.random_pipelines import RandomPipeline, Sized, pipelines
 

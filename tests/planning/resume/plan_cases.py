@@ -106,12 +106,12 @@ def plans() -> dict[str, ResumePlan]:
         made[stages] = resume(TOY, "train", staged, consumed=5)
     torch = {"loader": "torch", "loader_version": "2.14.1", "host": "1/2", "pass": 2}
     stream = {"loader": "hf", "loader_version": "5.2.0", "buffer": 4, "arrow": False, "epochs": 2}
-    for name, settings, consumed in (
+    for name, of_loader, consumed in (
         ("a loader", {**torch, "shuffle_seed": 4, "epochs": 3, "batch": 4}, 20),
         ("a loader, to the end", torch, 14),
         ("a loader's stream", {**stream, "shuffle_seed": 4}, 30),
     ):
-        made[name] = resume(TOY, "train", settings, consumed=consumed)
+        made[name] = resume(TOY, "train", of_loader, consumed=consumed)
     return made
 
 

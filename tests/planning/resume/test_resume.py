@@ -207,6 +207,7 @@ def test_in_exact_order_the_instructions_feed_the_buffer() -> None:
 def read_by_hand(toy: Dataset, reads: list[Any], plan: ResumePlan) -> list[Example]:
     """Return (file name, index in it) in the order that tf.data's interleave reads them."""
     config = plan.read_config
+    assert config is not None
     machine = interleave_by_hand(
         [read.take for read in reads],
         config["interleave_cycle_length"],

@@ -52,6 +52,7 @@ def tfds_reads(toy: Toy, plan: ResumePlan, reads: Reads, *, shard: bool) -> list
                 examples_in_shard=read.examples_in_shard,
             )
         )
+    assert plan.read_config is not None
     config = tfds.ReadConfig(
         interleave_cycle_length=plan.read_config["interleave_cycle_length"],
         interleave_block_length=plan.read_config["interleave_block_length"],

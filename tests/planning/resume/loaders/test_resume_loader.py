@@ -88,7 +88,7 @@ def test_instructions_that_are_too_many_are_not_listed() -> None:
         ({"steps": 1}, "^steps needs batch=N"),
     ],
 )
-def test_what_says_nothing_is_refused(given: dict[str, int], said: str) -> None:
+def test_what_says_nothing_is_refused(given: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         resume_loader(TOY, "train", {"loader": "torch"}, **given)
 
