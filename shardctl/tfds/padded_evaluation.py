@@ -390,7 +390,8 @@ class HostExamples:
         """Return the `tf.data.Dataset` of this host's examples, in the order of `simulate`."""
         if not self.num_examples:
             return self.one_example().take(0)
-        records = examples_of_host(self._reader.read(self._own), self.plan.settings)
+        settings = replace(self.plan.settings, host=self.host)  # the plan is of all hosts
+        records = examples_of_host(self._reader.read(self._own), settings)
         return self._decoded(records, self.num_examples)
 
     def one_example(self) -> Any:
