@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.lint.rules.loaders import grain
+from shardctl.planning.lint.rules import loaders as grain
 from shardctl.planning.order import plan_order
 from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of, dataset
 

@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
-from shardctl.planning.lint.rules.loaders import hugging_face
+from shardctl.planning.lint.rules import loaders as hugging_face
 from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of
 
 HF: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.hosts.host import Host
-from shardctl.planning.lint.rules.loaders import torch as rules
+from shardctl.planning.lint.rules import loaders as rules
 from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of
 
 STATEFUL: dict[str, Any] = {"loader": "stateful", "shuffle": True, "global_seed": 1}
