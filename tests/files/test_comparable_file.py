@@ -45,4 +45,4 @@ def test_a_plan_that_names_no_dataset_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plan.yaml"
     path.write_text("format_version: 1\nkind: plan\ndataset: {name: toy}\nplans: []\n")
     line = error_line(lambda: read_comparable(path))
-    assert line == f"{path}: file_format must be text, not nothing"
+    assert line == f"{path}: dataset has no config"

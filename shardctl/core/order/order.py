@@ -60,7 +60,6 @@ class Order(ABC):
     finds_in_pieces: whether `positions_in_pieces` has more than one.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
-    begins_anywhere: whether file instructions alone continue it from any position.
     """
 
     continued_by: ContinuedBy
@@ -73,7 +72,6 @@ class Order(ABC):
     origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
     handed_out: HandedOut | None = None
-    begins_anywhere = False
     _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:
