@@ -137,13 +137,13 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
         try:
             lines = piece.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            line = num_lines + piece.count(b"\n", 0, error.start) + 1
-            raise DatasetError(f"{shown}: line {line} is not UTF-8 text") from error
+            torn_at = num_lines + piece.count(b"\n", 0, error.start) + 1
+            raise DatasetError(f"{shown}: line {torn_at} is not UTF-8 text") from error
         if not torn:
             lines.pop()
         new = []
-        for number, line in enumerate(lines, start=num_lines + 1):
-            if text := line.strip():
+        for number, one in enumerate(lines, start=num_lines + 1):
+            if text := one.strip():
                 try:
                     new.append(_code(text, files, codes))
                 except UsageError as error:

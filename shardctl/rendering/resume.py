@@ -180,7 +180,7 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
         each = " .. ".join(few) if len(few) < 3 else ", ".join(few)
         return f"stopped: {len(plan.from_consumed)} hosts, each after {each} examples"
     place = f"stopped: after {_examples(plan.consumed)}"
-    if plan.settings.stages is not None and plan.continued_by == "shardctl.tfds":
+    if plan.continued_by == "shardctl.tfds":
         return place if len(plan.sources) > 1 else f"{place}, in epoch {plan.epoch}"
     if plan.unseeded is None or plan.unseeded.first_read < plan.unseeded.num_read:
         place += f", in epoch {plan.epoch}"
@@ -229,7 +229,7 @@ def _left(plan: ResumePlan) -> str:
     files = counted(plan.num_instructions, "file instruction")
     epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
     left = f"left: {_examples(plan.remaining)}{epoch} in {files}"
-    if plan.settings.repeat_files and not plan.from_seen:
+    if plan.is_one_stream and not plan.from_seen:
         left = f"left: {_examples(plan.remaining)} of the stream in {files}"
     if plan.num_further_epochs:
         left += f", then {counted(plan.num_further_epochs, 'epoch')}"
@@ -275,7 +275,7 @@ def _promise(plan: ResumePlan) -> str:
     if held and plan.num_pending_instructions:
         runs = counted(plan.num_pending_instructions, "instruction")
         first = f" The first {runs} read the {_examples(held)} that the buffer held."
-    if plan.settings.repeat_files:
+    if plan.is_one_stream:
         return (
             "not exactly once: a stream without end has no rest that could be read whole. Nothing "
             "that was handed out comes again but by the repeat, but which of the examples in the "

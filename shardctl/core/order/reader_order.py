@@ -106,7 +106,7 @@ class ReaderOrder(Order):
         self._num_examples = total - rest if settings.drop_remainder else total
         # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.
-        last = self._num_streams - 1
+        last = self.num_streams - 1
         if settings.shuffles_files and len(self.reads) > 1:
             self.seeds.of_files(last)
         if settings.buffer is not None:
@@ -228,7 +228,7 @@ class ReaderOrder(Order):
     @property
     def epochs_per_second(self) -> int:
         """About how many epochs are searched for an example in a second."""
-        if self._epochs_are_alike and not self.settings.repeat_files:
+        if self._epochs_are_alike and not self.is_one_stream:
             return 1_000_000
         return max(1, 10_000_000 // (len(self.reads) + 2 * (self.num_buffered or 0) + 100))
 
@@ -244,7 +244,7 @@ class ReaderOrder(Order):
         self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
     ) -> Iterator[tuple[Int64s, Int64s]]:
         size = self.stream_size
-        if self.settings.repeat_files and self.num_buffered is None:
+        if self.is_one_stream and self.num_buffered is None:
             endless = self.reading(0)
             assert isinstance(endless, EndlessReading)
             done = 0
@@ -256,8 +256,8 @@ class ReaderOrder(Order):
             # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
             at_once = max(1, _AT_ONCE // max(1, len(position)))
-            for start in range(0, self._num_streams, at_once):
-                starts = np.arange(start, min(start + at_once, self._num_streams)) * size
+            for start in range(0, self.num_streams, at_once):
+                starts = np.arange(start, min(start + at_once, self.num_streams)) * size
                 yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
         elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
             at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
@@ -332,7 +332,7 @@ class ReaderOrder(Order):
     @property
     def is_uniform(self) -> bool:
         """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
-        return (self.num_buffered or 1) >= self.epoch_size and not self.settings.repeat_files
+        return (self.num_buffered or 1) >= self.epoch_size and not self.is_one_stream
 
     @property
     def one_buffer(self) -> int | None:
@@ -399,12 +399,12 @@ class ReaderOrder(Order):
     @property
     def stream_size(self) -> int:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
-        return self.epoch_size * (self.settings.epochs if self.settings.repeat_files else 1)
+        return self.epoch_size * (self.settings.epochs if self.is_one_stream else 1)
 
     @property
     def goes_on(self) -> str | None:
         """What is left out of files that repeat without end, None where they do not."""
-        if not self.settings.repeat_files:
+        if not self.is_one_stream:
             return None
         return phrase(
             "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
@@ -416,11 +416,11 @@ class ReaderOrder(Order):
     @property
     def reads_by_epoch(self) -> bool:
         """Whether an epoch is a reading of its own, which no buffer mixes."""
-        return self.has_blocks and not self.settings.repeat_files
+        return self.has_blocks and not self.is_one_stream
 
     def stream_of(self, epoch: int) -> tuple[int, int]:
         """Return (stream, where in it the epoch begins): of files that repeat there is one."""
-        return (0, epoch * self.epoch_size) if self.settings.repeat_files else (epoch, 0)
+        return (0, epoch * self.epoch_size) if self.is_one_stream else (epoch, 0)
 
     @checked
     def reading(self, epoch: int, *, stop: int | None = None) -> Reading:
@@ -429,7 +429,7 @@ class ReaderOrder(Order):
         With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
         where `stop` examples of it are handed out at least, None for all of them.
         """
-        if not self.settings.repeat_files:
+        if not self.is_one_stream:
             return self._built_reading(0 if self._files_are_alike else epoch)
         limit = self._num_read(stop)
         if not self.reads.num_examples:  # nothing comes, however often
@@ -438,11 +438,11 @@ class ReaderOrder(Order):
 
     def _num_read(self, stop: int | None) -> int:
         """Return how many examples a stream reads, repeated files up to output `stop` at least."""
-        needed = self.settings.epochs if self.settings.repeat_files else 1
+        needed = self.settings.epochs if self.is_one_stream else 1
         if stop is not None and self.epoch_size:
             # In powers of two, so that a replay of the next stretch is seldom another one.
             needed = min(needed, 1 << (-(-stop // self.epoch_size) - 1).bit_length())
-        fills = self.settings.repeat_files and self.reads.num_examples
+        fills = self.is_one_stream and self.reads.num_examples
         ahead = (self.num_buffered or 0) if fills else 0
         return needed * self.epoch_size + ahead
 
@@ -466,8 +466,14 @@ class ReaderOrder(Order):
         )
 
     @property
-    def _num_streams(self) -> int:
-        return 1 if self.settings.repeat_files else self.settings.epochs
+    def is_one_stream(self) -> bool:
+        """Whether the files repeat without end, so that the stream goes on behind the order."""
+        return self.settings.repeat_files
+
+    @property
+    def num_streams(self) -> int:
+        """Number of streams: epochs, but one where the files repeat without end."""
+        return 1 if self.is_one_stream else self.settings.epochs
 
     @property
     def _files_are_alike(self) -> bool:
@@ -479,7 +485,7 @@ class ReaderOrder(Order):
 
     @property
     def _epochs_are_alike(self) -> bool:
-        return self._num_streams == 1 or (
+        return self.num_streams == 1 or (
             self._files_are_alike
             and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
         )

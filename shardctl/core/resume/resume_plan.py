@@ -26,6 +26,7 @@ from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
+    from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.shared_rest import SharedRest
 
 
@@ -133,6 +134,7 @@ class ResumePlan(Tabular):
     sources: of a pipeline with stages, what each reader has handed out.
     stretches: of a run that was shared anew, what the hosts had handed out before; `consumed` then
         counts since. `shared` is this host's part of the rest, None once it is read.
+    given: the dataset of the command, which may be one of several that are read.
     refs: how the dataset was named, as the file that holds the plan has it.
     assumptions: what the order depends on though nobody stated it.
     """
@@ -162,6 +164,7 @@ class ResumePlan(Tabular):
     stop: Stop | None = None
     stretches: tuple[Stretch, ...] = ()
     shared: SharedRest | None = field(default=None, compare=False)
+    given: Dataset | None = field(default=None, compare=False, repr=False)
     refs: tuple[str, ...] = field(default=(), compare=False)
     advice: tuple[str, ...] = field(default=(), compare=False)
     warnings: tuple[str, ...] = field(default=(), compare=False)
@@ -176,6 +179,11 @@ class ResumePlan(Tabular):
     def has_end(self) -> bool:
         """Whether the pipeline ends; else what is left cannot be counted."""
         return self.remaining_total != WITHOUT_END
+
+    @property
+    def is_one_stream(self) -> bool:
+        """Whether the files repeat without end, so that the stream goes on behind the order."""
+        return self.settings.repeat_files
 
     @property
     def lists_rest(self) -> bool:

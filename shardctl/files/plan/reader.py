@@ -28,9 +28,8 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.head import read_identity, read_split_sizes
-from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.yaml_text import parse_document
 
 _REQUIRED = (
     "dataset",
@@ -71,10 +70,8 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
     Raises:
         DatasetError: as for `read_plan`.
     """
-    is_json = data.lstrip()[:1] == b"{"
-    parse = parse_json if is_json else parse_yaml
     try:
-        document = parse(data, source=source)
+        document = parse_document(data, source=source)
     except DatasetError as error:
         raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
     return plan_from_document(document, source=source)

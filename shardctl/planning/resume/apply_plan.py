@@ -47,6 +47,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
         plan = replace(plan, dataset=dataset.identity)
     found = replace(
         plan,
+        given=given,
         instructions=_found(plan.instructions, dataset),
         hosts=tuple(
             replace(host, instructions=_found(host.instructions, dataset)) for host in plan.hosts

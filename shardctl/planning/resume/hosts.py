@@ -34,7 +34,7 @@ from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder
-from shardctl.planning.pinned_sources import spec_as_given, without_stages
+from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given, without_stages
 from shardctl.planning.resume.rest_of_epoch import consumed_examples
 from shardctl.planning.resume.resume import (
     calls_after_read,
@@ -207,6 +207,7 @@ def _shared_by_example(
     left = found.reads
     if follow:
         calls.append(ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow))
+    by_library = not settings.reader.on_tf_data
     return ResumePlan(
         dataset=first.dataset.identity,
         spec=spec_as_given(planned[0].resolved, settings),
@@ -220,7 +221,10 @@ def _shared_by_example(
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        after_read=tuple(calls),
+        given=dataset_as_given(planned[0]),
+        after_read=() if by_library else tuple(calls),
+        continued_by="loader" if by_library else "file_instructions",
+        advice=_of_library(settings, last, follow, to_hosts) if by_library else (),
         assumptions=first.assumptions,
         warnings=(
             *planned[0].warnings,
@@ -229,6 +233,24 @@ def _shared_by_example(
             *_as_listed(found, first),
             *_dropped(left.num_examples - int(kept.sum())),
         ),
+    )
+
+
+def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
+    """Return how a library that reads by index goes on with lists of examples."""
+    rest = (
+        "each new host reads the examples of its instructions and no others, as a subset by their "
+        "index (torch.utils.data.Subset, Dataset.select, MapDataset.slice), without a sampler of "
+        "its own: that would share, shuffle and pad them again"
+    )
+    if not follow:
+        return (rest,)
+    first, end = settings.pass_index + last + 1, settings.pass_index + last + follow
+    which = f"epoch {first}" if follow == 1 else f"epochs {first} to {end}"
+    return (
+        rest,
+        f"then {which}, whole: the loader as it was, on {to_hosts} hosts; where its epoch counts "
+        f"in the order (set_epoch, num_epochs) it begins with {first}",
     )
 
 

@@ -27,7 +27,9 @@ from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 
 # Settings are what is planned anew with, instructions are read; the others promise nothing.
-_NOT_COMPARED = frozenset({"settings", "instructions", "refs", "warnings", "assumptions", "advice"})
+_NOT_COMPARED = frozenset(
+    {"settings", "instructions", "given", "refs", "warnings", "assumptions", "advice"}
+)
 # Which names, versions and folders a dataset may have besides is known to `applied`.
 _OF_DATASETS: dict[type, tuple[str, ...]] = {
     DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),

@@ -29,7 +29,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
-from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
+from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
@@ -44,7 +44,13 @@ from shardctl.planning.resume.promises import (
     with_reads_of,
     without_dropping,
 )
-from shardctl.planning.resume.stopped_hosts import num_read_of, old_orders, stopped_hosts
+from shardctl.planning.resume.staged import undropped
+from shardctl.planning.resume.stopped_hosts import (
+    left_by_example,
+    num_read_of,
+    old_orders,
+    stopped_hosts,
+)
 
 _PIECE = 1 << 20
 
@@ -127,6 +133,8 @@ def prove(
 def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
+    if plan.from_consumed and plan.unseeded is None:
+        return _prove_other_hosts(dataset, plan)
     if plan.settings.stages is not None:
         return _prove_staged(dataset, plan)
     if plan.stop is not None:
@@ -134,8 +142,6 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     settings = without_dropping(plan.settings)
     if plan.from_consumed and plan.unseeded is not None:
         return _prove_unseeded_hosts(dataset, plan, plan.unseeded)
-    if plan.from_consumed:
-        return _prove_other_hosts(dataset, plan, settings)
     order = plan_order(dataset, plan.spec, with_any_buffer_seed(settings)).of_reader
     if plan.unseeded is not None:
         return _prove_unseeded(order, plan, plan.unseeded)
@@ -272,7 +278,7 @@ def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
     counts = Counts(order.codes)
     progress = Progress(None, "examples", 2 * plan.remaining)
     stop = plan.consumed + plan.remaining
-    if plan.settings.repeat_files and plan.remaining:
+    if plan.is_one_stream and plan.remaining:
         # The files never end, and the buffer has read beyond the order: all it was given counts.
         reading = order.reading(0)
         counts.add(_chunks(reading, reading.num_examples))
@@ -288,7 +294,7 @@ def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
         repeated=counts.excess(),
         moved=moved,
         exact=False,
-        of_inputs=plan.settings.repeat_files,
+        of_inputs=plan.is_one_stream,
     )
 
 
@@ -299,7 +305,7 @@ def _prove_unseeded(order: ReaderOrder, plan: ResumePlan, buffer: UnseededBuffer
     counts.add(progress.over(inputs_of_plan(order, plan), len))
     read = _in_order(order, plan)
     # What lists the rest of an endless stream is a little longer, and is cut by `after_read`.
-    counts.remove(_cut(read, plan.remaining) if plan.settings.repeat_files else read)
+    counts.remove(_cut(read, plan.remaining) if plan.is_one_stream else read)
     return _without_seed(plan, buffer, counts)
 
 
@@ -344,9 +350,9 @@ def _without_seed(plan: ResumePlan, buffer: UnseededBuffer, counts: Counts) -> P
 def inputs_of_plan(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer of a plan without a seed reads of the epoch that the plan begins in."""
     if plan.remaining:
-        reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
+        reading = order.reading(order.stream_of(plan.epoch)[0])
         stop = reading.num_examples
-        if plan.settings.repeat_files:
+        if plan.is_one_stream:
             stop = order.stream_size + (order.num_buffered or 1) - 1
         yield from _chunks(reading, stop, start=stop - plan.remaining)
 
@@ -360,16 +366,22 @@ def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:
             return
 
 
-def _prove_other_hosts(dataset: Dataset, plan: ResumePlan, settings: ReadSettings) -> Proof:
-    planned = old_orders(dataset, plan.spec, settings, len(plan.from_consumed))
-    counts = Counts(planned[0].of_reader.codes)
-    for one, consumed in zip(planned, plan.from_consumed, strict=True):
-        stop = (plan.epoch + 1) * one.of_reader.epoch_size
-        if _is_over(plan, one.of_reader, consumed):
-            continue
-        counts.add(one.of_reader.chunks(consumed, stop))
+def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
+    num_hosts, settings = len(plan.from_consumed), plan.settings
+    whole = old_orders(dataset, plan.spec, undropped(settings), num_hosts)
+    order = whole[0].order
+    counts = Counts(order.codes)
+    if order.has_readings:
+        for one, consumed in zip(whole, plan.from_consumed, strict=True):
+            if not _is_over(plan, one.order, consumed):
+                counts.add(one.order.chunks(consumed, (plan.epoch + 1) * one.order.epoch_size))
+    else:
+        stopped = [one.order for one in old_orders(dataset, plan.spec, settings, num_hosts)]
+        orders = [one.order for one in whole]
+        found = left_by_example(stopped, orders, plan.from_consumed)
+        counts.add(_read(found.reads, order))
     for host in plan.hosts:
-        counts.remove(_read(host.instructions, planned[0].of_reader))
+        counts.remove(_read(host.instructions, order))
     return Proof(
         compared=plan.remaining,
         lost=counts.left(),
@@ -462,7 +474,7 @@ def _readings(order: Order, plan: ResumePlan) -> Iterator[EpochReading]:
 def _inputs_left(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     """Yield what the buffer is still to read, also what it reads beyond the end of the order."""
     if plan.shuffle is not None:
-        reading = order.reading(0 if plan.settings.repeat_files else plan.epoch)
+        reading = order.reading(order.stream_of(plan.epoch)[0])
         yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
 
 

@@ -124,20 +124,15 @@ class ResumePoint:
 
 def resume_point(order: ReaderOrder, consumed: int) -> ResumePoint:
     """Return the place after `consumed` examples; the end of an epoch is the start of the next."""
-    size, epochs = order.epoch_size, order.settings.epochs
-    if consumed == order.num_examples:
-        # Also where a last batch is dropped: the order ends here.
-        epoch = min(consumed // size, epochs - 1) if size else epochs - 1
-        stream = 0 if order.settings.repeat_files else epoch
-        return ResumePoint(
-            epoch=epoch, stream=stream, emitted=consumed - stream * size, remaining=0
-        )
-    epoch, emitted = divmod(consumed, size)
-    if order.settings.repeat_files:
-        return ResumePoint(
-            epoch=epoch, stream=0, emitted=consumed, remaining=size * epochs - consumed
-        )
-    return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=size - emitted)
+    size, last = order.epoch_size, order.settings.epochs - 1
+    # A last batch may be dropped: the order ends there.
+    at_end = consumed == order.num_examples
+    epoch = consumed // size if size else last
+    epoch = min(epoch, last) if at_end else epoch
+    stream, start = order.stream_of(epoch)
+    emitted = start + consumed - epoch * size
+    remaining = 0 if at_end else order.stream_size - emitted
+    return ResumePoint(epoch=epoch, stream=stream, emitted=emitted, remaining=remaining)
 
 
 def inputs_read(order: ReaderOrder, point: ResumePoint) -> int:
@@ -344,7 +339,7 @@ def without_seed(
     size, settings = order.num_buffered, order.settings
     if mode not in UNSEEDED_MODES or size is None:
         return None
-    endless = settings.repeat_files
+    endless = order.is_one_stream
     if mode == "at-least-once" and risk is None:
         risk = min(DEFAULT_RISK, size)
     emitted = point.emitted

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Literal, get_args
 
-import numpy as np
-
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.order.epoch_reading import Reading
+from shardctl.core.order.order import NONE
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import (
@@ -40,7 +39,6 @@ from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, resolved_spec
 from shardctl.planning.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
-    WithoutSeed,
     consumed_examples,
     inputs_read,
     order_to_resume,
@@ -146,93 +144,51 @@ def resume_order(
         return resume_loader_order(planned, consumed=consumed, steps=steps)
     if by_what == "shardctl.tfds":
         return resume_staged(planned, consumed=consumed, steps=steps)
+    return _resume_reader(planned, consumed, steps, mode, risk)
+
+
+_END = 2**63 - 1
+
+
+def _resume_reader(
+    planned: PlannedOrder, consumed: int | None, steps: int | None, mode: Mode, risk: float | None
+) -> ResumePlan:
     order = planned.of_reader
-    dataset, settings = order.dataset, order.settings
+    settings = order.settings
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     point = resume_point(order, consumed)
-    open_buffer = without_seed(order, point, mode, risk)
-    if open_buffer is not None:
-        return _resumed_without_seed(planned, open_buffer, consumed, mode)
-    num_read = inputs_read(order, point)
+    unknown = without_seed(order, point, mode, risk)
+    mode = mode if order.num_buffered is not None else "exact"
+    if unknown is not None:
+        settings, point = replace(settings, buffer_seed=None), unknown.point
+        num_read = unknown.num_read
+    else:
+        num_read = inputs_read(order, point)
     reading = order.reading(point.stream)
     left = rest_after(reading, num_read if point.remaining else _END, order.reads.take)
     state = reader_state(order, point.stream, num_read)
-    pending = pending_inputs(order, point) if point.remaining else np.empty(0, np.int64)
-    buffered = order.num_buffered is not None
-    shuffle = shuffle_state(order, point) if buffered else None
-    pending_ids = ids_at(order, reading, pending) if buffered else None
-    held = order.reads.select(slice(0, 0))
-    if len(pending) and mode == "exactly-once":
-        held = reads_at(order.reads, reading, pending)
+    shuffle, pending, held = None, None, order.reads.select(slice(0, 0))
+    if order.num_buffered is not None and unknown is None:
+        shuffle = shuffle_state(order, point)
+        inputs = pending_inputs(order, point) if point.remaining else NONE
+        pending = ids_at(order, reading, inputs)
+        if len(inputs) and mode == "exactly-once":
+            held = reads_at(order.reads, reading, inputs)
     # The list of what is left takes as much memory as the search tables, so these go first.
     del reading
     order.forget_readings()
     rest = left.of(order.reads)
     if len(held):
         rest = joined([held, rest])
-    plan_mode: Mode = mode if buffered else "exact"
-    return ResumePlan(
-        dataset=dataset.identity,
-        spec=planned.spec,
-        mode=plan_mode,
-        settings=settings_as_planned(settings, ordered=dataset.ordered),
-        consumed=consumed,
-        epoch=point.epoch,
-        remaining=point.remaining,
-        remaining_total=order.num_examples - consumed,
-        instructions=rest,
-        num_pending_instructions=len(held),
-        pending=pending_ids,
-        reader_state=state,
-        shuffle=shuffle,
-        further_epochs=further_epochs(order, point.epoch) if point.remaining else (),
-        num_further_epochs=num_further_epochs(order, point.epoch) if point.remaining else 0,
-        after_read=calls_after_read(
-            settings,
-            plan_mode,
-            point.epoch,
-            take=point.remaining,
-            num_own=len(held),
-            num_shared=len(rest) - len(held),
-        ),
-        warnings=(
-            *planned.warnings,
-            *within_a_batch(order, consumed),
-            *_of_endless(settings, plan_mode, point.remaining),
-        ),
-        assumptions=order.assumptions,
-    )
-
-
-def _of_endless(settings: ReadSettings, mode: Mode, remaining: int) -> Iterator[str]:
-    """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
-    if settings.repeat_files and mode == "exactly-once" and remaining:
-        yield phrase(
-            "{repeat_files=True} and {buffer}: a stream without end has no rest that is read "
-            "exactly once; the next {} examples may be others than without the interruption, "
-            "from the buffer and what follows; {mode=exact-order} continues with the same ones",
-            remaining,
-        )
-
-
-_END = 2**63 - 1
-
-
-def _resumed_without_seed(
-    planned: PlannedOrder, found: WithoutSeed, consumed: int, mode: Mode
-) -> ResumePlan:
-    order, point = planned.of_reader, found.point
-    settings = replace(order.settings, buffer_seed=None)
-    reading = order.reading(point.stream)
-    left = rest_after(reading, found.num_read if point.remaining else _END, order.reads.take)
-    state = reader_state(order, point.stream, found.num_read)
-    del reading
-    order.forget_readings()
-    follow = num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
-    remaining_total = point.remaining + follow * order.epoch_size
-    if settings.drop_remainder and settings.batch is not None:
-        remaining_total -= remaining_total % settings.batch
+    total = order.num_examples
+    follow = num_further_epochs(order, point.epoch) if consumed < total else 0
     further = further_epochs(order, point.epoch) if follow else ()
+    left_in_all = total - consumed
+    if unknown is not None:
+        further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
+        left_in_all = point.remaining + follow * order.epoch_size
+        if settings.drop_remainder and settings.batch is not None:
+            left_in_all -= left_in_all % settings.batch
     return ResumePlan(
         dataset=order.dataset.identity,
         spec=planned.spec,
@@ -241,16 +197,41 @@ def _resumed_without_seed(
         consumed=consumed,
         epoch=point.epoch,
         remaining=point.remaining,
-        remaining_total=remaining_total,
-        instructions=left.of(order.reads),
+        remaining_total=left_in_all,
+        instructions=rest,
+        num_pending_instructions=len(held),
+        pending=pending,
         reader_state=state,
-        unseeded=found.buffer,
-        further_epochs=tuple(replace(epoch, buffer_seeds=None) for epoch in further),
+        shuffle=shuffle,
+        unseeded=None if unknown is None else unknown.buffer,
+        further_epochs=further,
         num_further_epochs=follow,
-        after_read=calls_after_read(settings, mode, point.epoch, take=point.remaining),
-        warnings=(*planned.warnings, *within_a_batch(order, consumed)),
+        after_read=calls_after_read(
+            settings,
+            mode,
+            point.epoch,
+            take=point.remaining,
+            num_own=len(held),
+            num_shared=len(rest) - len(held) if unknown is None else 1,
+        ),
+        warnings=(
+            *planned.warnings,
+            *within_a_batch(order, consumed),
+            *_of_endless(order, mode, point.remaining),
+        ),
         assumptions=order.assumptions,
     )
+
+
+def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]:
+    """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
+    if order.is_one_stream and mode == "exactly-once" and remaining:
+        yield phrase(
+            "{repeat_files=True} and {buffer}: a stream without end has no rest that is read "
+            "exactly once; the next {} examples may be others than without the interruption, "
+            "from the buffer and what follows; {mode=exact-order} continues with the same ones",
+            remaining,
+        )
 
 
 def further_epochs(order: ReaderOrder, epoch: int) -> tuple[FurtherEpoch, ...]:
@@ -271,7 +252,7 @@ def further_epochs(order: ReaderOrder, epoch: int) -> tuple[FurtherEpoch, ...]:
 
 def num_further_epochs(order: ReaderOrder, epoch: int) -> int:
     """Return how many epochs follow one; where the files repeat, its stream holds them all."""
-    return 0 if order.settings.repeat_files else order.settings.epochs - 1 - epoch
+    return order.num_streams - 1 - order.stream_of(epoch)[0]
 
 
 def ids_at(order: ReaderOrder, reading: Reading, inputs: Int64s) -> tuple[int | str, ...]:

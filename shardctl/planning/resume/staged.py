@@ -57,7 +57,7 @@ from shardctl.core.stages.stages import (
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned_sources import spec_as_given
+from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
 from shardctl.planning.resume.rest_of_epoch import reader_state, rest_after, resume_point
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
@@ -112,6 +112,7 @@ def resume_staged(
         instructions=order.reads.select(slice(0, 0)),
         continued_by="shardctl.tfds",
         sources=_sources(order, consumed),
+        given=dataset_as_given(planned),
         warnings=planned.warnings,
         assumptions=planned.assumptions,
     )

@@ -25,11 +25,12 @@ def resume_python(found: ResumePlan) -> Iterator[str]:
     """Yield code that reads what is left of all epochs.
 
     Raises:
-        UsageError: a plan from a log, which is of no order.
+        UsageError: a plan from a log, or for other hosts, which is of no order.
     """
-    if found.from_seen:
+    if found.from_seen or found.hosts:
+        what = "a log left over" if found.from_seen else "is shared among other hosts"
         raise UsageError(
-            "code that reads what a log left over is not written for other loaders than TFDS's; "
+            f"code that reads what {what} is not written for other loaders than TFDS's; "
             "--format json lists the examples, by their files"
         )
     plan = rest_of_plan(found)

@@ -5,23 +5,13 @@ They are those of `shardctl.tfds.pipeline`, which `verify` runs, one by one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from shardctl.core.order.order import Order
-from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.tfds_rules import WHOLE_DATASET
-from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.source import (
-    call,
-    code_of_host,
-    comment,
-    keywords,
-    literal,
-    module,
-    order_comment,
-)
+from shardctl.rendering.python.source import comment, literal, module, order_comment
+from shardctl.rendering.python.stages import StagesCode
 
 
 def simulate_python(simulation: Simulation) -> Iterator[str]:
@@ -34,101 +24,44 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
         UsageError: a list of more files than code is to hold, or nothing to read.
     """
     order, settings = simulation.order, simulation.order.settings
-    if settings.stages is not None:
-        yield from _staged(simulation)
-        return
-    if settings.loader != "tfds":
+    if not settings.reader.on_tf_data:
         from shardctl.rendering.python.loaders import loader_python
 
         yield from loader_python(simulation)
         return
-    refuse_unreadable(order.dataset)
     if not len(order.reads):
         raise reader.nothing_to_read(simulation.spec, settings)
-    listed, sorts = reader.file_order(settings)
-    made = [
-        *reader.read_config(settings, ordered=order.dataset.ordered),
-        *reader.as_dataset("ds", reader.split_of_host(simulation.spec, settings), settings),
-        *_behind_reader(order),
-    ]
-    seed = list(_global_seed(settings))
-    builder = list(reader.builder(order.dataset))
-    yield from module(
-        order_comment(simulation.spec, order),
-        reader.imports([*sorts, *made, *seed, *builder]),
-        listed,
-        sorts,
-        [*seed, *builder],
-        [*reader.host(settings), *made],
-        _how_to_read(simulation),
+    yield from order_module(
+        order, simulation.spec, order_comment(simulation.spec, order), _how_to_read(simulation)
     )
 
 
-def _staged(simulation: Simulation) -> Iterator[str]:
-    """Yield the code of a pipeline with stages."""
-    from shardctl.core.order.staged import StagedOrder
-    from shardctl.rendering.python.stages import StagesCode
-
-    order = simulation.order
-    assert isinstance(order, StagedOrder)
-    if not len(order.reads):
-        raise reader.nothing_to_read(simulation.spec, order.settings)
-    made = StagesCode(order)
-    seed = list(_global_seed(order.settings))
+def order_module(
+    order: Order, spec: str, notes: Iterable[str], *behind: Iterable[str], imported: str = ""
+) -> Iterator[str]:
+    """Yield code that makes `ds` with an order, under `notes`, and what stands behind it."""
+    made = StagesCode(order, spec)
+    seed = list(_global_seed(order))
+    code = [*made.functions, *made.lines, *seed, *made.builder]
     yield from module(
-        order_comment(simulation.spec, order),
-        reader.imports([*made.functions, *made.lines, *seed]),
+        notes,
+        reader.imports(code, *([imported] if imported else [])),
         made.listed,
         made.functions,
-        seed,
+        [*seed, *made.builder],
         made.lines,
-        _how_to_read(simulation),
+        *behind,
     )
 
 
-def shuffle(settings: ReadSettings, *, seed: int | None, reshuffle: bool | None) -> str:
-    """Return the call of `ds.shuffle` with the buffer of settings."""
-    size = settings.buffer
-    whole = "tf.data.UNKNOWN_CARDINALITY"  # stands for the whole dataset
-    arguments = {} if seed is None else {"seed": literal(seed)}
-    if reshuffle is not None:
-        arguments["reshuffle_each_iteration"] = literal(reshuffle)
-    buffer = whole if size == WHOLE_DATASET else literal(size)
-    return f"shuffle({', '.join([buffer, *keywords(arguments)])})"
-
-
-def batch(settings: ReadSettings) -> Iterator[str]:
-    """Yield the call of `ds.batch`, nothing where there is none."""
-    if settings.batch is not None:
-        arguments = [literal(settings.batch)]
-        if settings.drop_remainder:
-            arguments.append("drop_remainder=True")
-        yield from call("ds = ds.batch", arguments)
-
-
-def _global_seed(settings: ReadSettings) -> Iterator[str]:
+def _global_seed(order: Order) -> Iterator[str]:
+    settings = order.settings
     if settings.global_seed is not None:
         yield "# It counts when the dataset is made, so nothing that draws a seed may come between."
         yield f"tf.random.set_seed({literal(settings.global_seed)})"
-    elif settings.shuffles_files or settings.buffer not in (None, 1) or settings.stages is not None:
+    elif order.shuffles or settings.shuffles_files:
         yield "# With a tf.random.set_seed in force (keras.utils.set_random_seed sets it too) the"
         yield "# order is another one."
-
-
-def _behind_reader(order: Order) -> Iterator[str]:
-    """Yield `shard`, `shuffle`, `repeat` and `batch`, as `tfds.training.pipeline` makes them."""
-    settings = order.settings
-    if shard := code_of_host(settings).examples:
-        yield f"ds = ds{shard}"
-    if settings.buffer is not None:
-        seed, reshuffle = settings.buffer_seed, settings.buffer_reshuffle
-        yield f"ds = ds.{shuffle(settings, seed=seed, reshuffle=reshuffle)}"
-    if settings.repeat_files:
-        # The files repeat for ever.
-        yield f"ds = ds.take({order.epoch_size * settings.epochs})"
-    elif settings.epochs > 1:
-        yield f"ds = ds.repeat({settings.epochs})"
-    yield from batch(settings)
 
 
 def _how_to_read(simulation: Simulation) -> Iterator[str]:

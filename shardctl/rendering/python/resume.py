@@ -25,11 +25,14 @@ from shardctl.core.resume.resume_plan import (
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import shuffle_permutation
+from shardctl.core.stages.stages import Batch, Shuffle
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.proof import Proof
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import loaders, reader
-from shardctl.rendering.python.pipeline import batch, shuffle
+from shardctl.rendering.python.pipeline import order_module
 from shardctl.rendering.python.source import (
     call,
     code_of_host,
@@ -41,6 +44,7 @@ from shardctl.rendering.python.source import (
     settings_code,
     source_of,
 )
+from shardctl.rendering.python.stages import stage_code
 from shardctl.rendering.resume import summary
 
 MAX_INSTRUCTIONS = 1000  # that are written as code
@@ -62,13 +66,15 @@ def resume_python(
     if plan.continued_by == "loader":
         yield from loaders.resume_python(plan)
         return
-    dataset = plan.instructions.dataset
+    dataset = plan.given or plan.instructions.dataset
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
+        yield from _of_readers(plan)
+        return
+    if plan.hosts and plan.hosts[0].instructions.dataset != dataset:
         raise UsageError(
-            "code for readers of their own is that of the script itself: "
-            f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
+            "code that reads the rest of several datasets is not written; --format json lists it"
         )
-    if not resolve_subsplit(_spec(plan), dataset).num_examples:
+    if not resolved_reading(dataset, plan.spec, plan.settings).num_examples:
         raise reader.nothing_to_read(plan.spec)
     if needs_tfds_alone(plan):
         data, functions, made = _with_tfds(plan)
@@ -90,10 +96,34 @@ def resume_python(
     )
 
 
+def _of_readers(plan: ResumePlan) -> Iterator[str]:
+    """Yield the whole pipeline of readers of their own, and what goes on with it.
+
+    Raises:
+        UsageError: a part that there is no code for.
+    """
+    settings, dataset = plan.settings, plan.given or plan.instructions.dataset
+    spec = plan.spec if reads_spec(settings) else None
+    order = plan_order(dataset, spec, settings).order
+    where = {"consumed": literal(plan.consumed)}
+    if settings.pass_index:
+        where["pass_index"] = literal(settings.pass_index)
+    if settings.loop != "python":
+        where["loop"] = literal(settings.loop)
+    rest = list(call("ds = shardctl.tfds.resume_like", ["ds", *keywords(where)]))
+    notes = [line for text in summary(plan) for line in comment(text)]
+    try:
+        code = list(order_module(order, plan.spec, notes, rest, imported=reader.BRIDGE))
+    except UsageError as why:
+        raise UsageError(f"{why}; with the dataset of the script: {' '.join(rest)}") from why
+    yield from code
+
+
 def needs_tfds_alone(plan: ResumePlan) -> bool:
     """Return whether TFDS and tf.data can read a plan, of which code holds a few lists."""
     settings, follow = plan.settings, plan.num_further_epochs
-    if plan.continued_by == "shardctl.tfds":
+    listed_by_example = plan.from_consumed and settings.stages is not None
+    if plan.continued_by == "shardctl.tfds" or listed_by_example:
         return False
     ranges = resolve_subsplit(_spec(plan), plan.instructions.dataset).ranges
     if plan.mode == "exact-order" or plan.num_instructions > MAX_INSTRUCTIONS:
@@ -169,7 +199,7 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
     made = list(_first_epoch(plan))
     for one in plan.after_read:
         if isinstance(one, ShuffleCall):
-            made.append(f"ds = ds.{shuffle(plan.settings, seed=one.seed, reshuffle=None)}")
+            made += stage_code(Shuffle(buffer=one.buffer_size, seed=one.seed), "ds")
         elif isinstance(one, TakeCall):
             made.append(f"ds = ds.take({one.count})")
         elif isinstance(one, ConcatenateCall) and plan.num_further_epochs:
@@ -184,8 +214,8 @@ def _with_tfds(plan: ResumePlan) -> tuple[list[str], list[list[str]], list[str]]
             functions += [part for part in (sorts, _epoch_config(plan) if orders else []) if part]
             made += _further_epochs(plan, one, num_orders=len(orders))
         elif isinstance(one, BatchCall):
-            size, drop = one.batch_size, one.drop_remainder
-            made += batch(ReadSettings(batch=size, drop_remainder=drop))
+            one_batch = Batch(size=one.batch_size, drop_remainder=one.drop_remainder)
+            made += stage_code(one_batch, "ds")
     return data, functions, made
 
 
@@ -315,7 +345,7 @@ def _further_epochs(plan: ResumePlan, one: ConcatenateCall, *, num_orders: int) 
         behind.append(f"epoch = epoch{shard}")
     if settings.buffer is not None:
         reshuffle = False if settings.buffer_reshuffle is False else None
-        behind.append(f"epoch = epoch.{shuffle(settings, seed=None, reshuffle=reshuffle)}")
+        behind += stage_code(Shuffle(buffer=settings.buffer, reshuffle=reshuffle), "epoch")
     repeat = f".repeat({follow})" if follow > 1 and num_orders < 2 else ""
     behind.append(f"ds = ds.concatenate(epoch{repeat})")
     last = "" if one.first_epoch == one.last_epoch else f"s {one.first_epoch} to"

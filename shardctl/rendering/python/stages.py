@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any
 
-from shardctl.core.order.staged import StagedOrder
+from shardctl.core.order.order import Order, Origin
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.stages import stages as call_of_tf
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.part import OfTensorflow, Source, Stage, TfCall
+from shardctl.core.stages.stages import (
+    AssertCardinality,
+    Batch,
+    ChooseFromDatasets,
+    Concatenate,
+    Map,
+    Pipeline,
+    Range,
+    Read,
+    SampleFromDatasets,
+    Shared,
+    Shuffle,
+    Take,
+    Values,
+    WithOptions,
+    Zip,
+)
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.rendering.python import reader
@@ -37,29 +55,38 @@ _MAPPED = (
 class StagesCode:
     """The code of a pipeline: `lines` make `ds`, after what `functions` and `listed` define.
 
+    builder: what makes the builder of all readers; of several datasets each is in `lines`.
+
     Raises:
         UsageError: a stage that has no public call, or a reader that reads nothing.
         DatasetError: `as_dataset` does not read a format.
     """
 
-    def __init__(self, order: StagedOrder) -> None:
-        self._order = order
+    def __init__(self, order: Order, spec: str) -> None:
+        """`spec` is what the reader reads that names nothing of its own."""
+        self._settings = order.settings
+        own = Origin(name="", dataset=order.dataset, spec=spec)
+        self._origins = order.origins or {Read(): own}
         self._num_inputs = 0
         self._shared: dict[str, str] = {}
         self.lines: list[str] = []
         self.functions: list[str] = []
         self.listed: list[str] = []
         self._maps = False
-        self._pipeline(order.stages, "ds")
+        builders = [list(reader.builder(one.dataset)) for one in self._origins.values()]
+        alike = all(lines == builders[0] for lines in builders)
+        self.builder: list[str] = builders[0] if alike else []
+        self._builder, self._host = self.builder, list[str]()
+        self._pipeline(_as_stages(order), "ds")
         if self._maps:
             self.functions = [*self.functions, *(["", ""] if self.functions else []), *_MAPPED]
 
-    def _pipeline(self, pipeline: call_of_tf.Pipeline, name: str) -> None:
+    def _pipeline(self, pipeline: Pipeline, name: str) -> None:
         self._source(pipeline.source, name)
         for stage in pipeline.stages:
             self._stage(stage, name)
 
-    def _input(self, pipeline: call_of_tf.Pipeline) -> str:
+    def _input(self, pipeline: Pipeline) -> str:
         """Write a pipeline that another one combines; return its name."""
         self._num_inputs += 1
         name = f"ds_{self._num_inputs}"
@@ -71,9 +98,9 @@ class StagesCode:
         raise UsageError(phrase("{stages}: there is no code for {}", source.name))
 
     @_source.register
-    def _(self, source: call_of_tf.Read, name: str) -> None:
-        origin = self._order.origins[source]
-        settings = settings_of_read(self._order.settings, source)
+    def _(self, source: Read, name: str) -> None:
+        origin = self._origins[source]
+        settings = settings_of_read(self._settings, source)
         refuse_unreadable(origin.dataset)
         listed, sorts = reader.file_order(settings)
         if listed and self.listed not in ([], listed):
@@ -82,11 +109,13 @@ class StagesCode:
             )
         self.listed = self.listed or listed
         self.functions = self.functions or sorts
+        builder, host = list(reader.builder(origin.dataset)), list(reader.host(settings))
         if self.lines:
             self.lines.append("")
+        self.lines += [] if builder == self._builder else builder
+        self.lines += [] if host == self._host else host
+        self._builder, self._host = builder, host or self._host
         self.lines += [
-            *reader.builder(origin.dataset),
-            *reader.host(settings),
             *reader.read_config(
                 settings,
                 ordered=origin.dataset.ordered,
@@ -98,28 +127,28 @@ class StagesCode:
             self.lines.append(f"{name} = {name}{shard}")
 
     @_source.register
-    def _(self, source: call_of_tf.Range, name: str) -> None:
+    def _(self, source: Range, name: str) -> None:
         self.lines.append(f"{name} = tf.data.Dataset.range({source.stop})")
 
     @_source.register
-    def _(self, source: call_of_tf.Values, name: str) -> None:
+    def _(self, source: Values, name: str) -> None:
         values = f"tf.constant({list(source.values)}, tf.int64)"
         self.lines += call(f"{name} = tf.data.Dataset.from_tensor_slices", [values])
 
     @_source.register
-    def _(self, source: call_of_tf.Shared, name: str) -> None:
+    def _(self, source: Shared, name: str) -> None:
         if source.label not in self._shared:
             self._shared[source.label] = self._input(source.pipeline)
         self.lines.append(f"{name} = {self._shared[source.label]}")
 
     @_source.register
-    def _(self, source: call_of_tf.Zip, name: str) -> None:
+    def _(self, source: Zip, name: str) -> None:
         inputs = [self._input(one) for one in source.inputs]
         one = "," if len(inputs) == 1 else ""
         self.lines += call(f"{name} = tf.data.Dataset.zip", [f"({', '.join(inputs)}{one})"])
 
     @_source.register
-    def _(self, source: call_of_tf.SampleFromDatasets, name: str) -> None:
+    def _(self, source: SampleFromDatasets, name: str) -> None:
         if isinstance(source.seed, tuple):
             raise _no_kernel_seeds(source.name)
         arguments = [f"[{', '.join(self._input(one) for one in source.inputs)}]"]
@@ -140,7 +169,7 @@ class StagesCode:
         )
 
     @_source.register
-    def _(self, source: call_of_tf.ChooseFromDatasets, name: str) -> None:
+    def _(self, source: ChooseFromDatasets, name: str) -> None:
         inputs = f"[{', '.join(self._input(one) for one in source.inputs)}]"
         choices = self._input(source.choices)
         stop = f"stop_on_empty_dataset={source.stop_on_empty}"
@@ -149,28 +178,51 @@ class StagesCode:
         )
 
     def _stage(self, stage: Stage, name: str) -> None:
-        if isinstance(stage, call_of_tf.Concatenate):
+        if isinstance(stage, Concatenate):
             other = self._input(stage.other)
             self.lines.append(f"{name} = {name}.concatenate({other})")
             return
-        if isinstance(stage, call_of_tf.WithOptions):
-            self.lines += _options(stage, name)
-            return
-        if isinstance(stage, call_of_tf.AssertCardinality):
-            asserted = f"tf.data.experimental.assert_cardinality({stage.count})"
-            self.lines += call(f"{name} = {name}.apply", [asserted])
-            return
-        if isinstance(stage, call_of_tf.Shuffle) and isinstance(stage.seed, tuple):
-            raise _no_kernel_seeds(stage.name)
-        found = stage.in_tf()
-        if found is None:
-            raise UsageError(
-                phrase(
-                    "{stages}: there is no code for {}, whose function is in the script", stage.name
-                )
-            )
-        self._maps |= found.takes_function
-        self.lines += call(f"{name} = {name}.{found.method}", _arguments(found))
+        self._maps |= isinstance(stage, Map)
+        self.lines += stage_code(stage, name)
+
+
+def _as_stages(order: Order) -> Pipeline:
+    """Return the stages behind the reader; that a host reads its part is said of the reader."""
+    settings = order.settings
+    pipeline = stages_of(replace(settings, host=None))
+    if not (order.has_readings and settings.repeat_files):
+        return pipeline
+    # The files repeat for ever, and the order is followed as far as `epochs` says.
+    end = Take(count=order.epoch_size * settings.epochs)
+    batches = [stage for stage in pipeline.stages if isinstance(stage, Batch)]
+    others = pipeline.stages[: len(pipeline.stages) - len(batches)]
+    return replace(pipeline, stages=(*others, end, *batches))
+
+
+def stage_code(stage: Stage, name: str) -> Iterator[str]:
+    """Yield what puts a stage behind `name`; functions of the script are called `mapped`.
+
+    >>> list(stage_code(Batch(size=4, drop_remainder=True), "ds"))
+    ['ds = ds.batch(4, drop_remainder=True)']
+
+    Raises:
+        UsageError: it has no public call.
+    """
+    if isinstance(stage, WithOptions):
+        yield from _options(stage, name)
+        return
+    if isinstance(stage, AssertCardinality):
+        asserted = f"tf.data.experimental.assert_cardinality({stage.count})"
+        yield from call(f"{name} = {name}.apply", [asserted])
+        return
+    if isinstance(stage, Shuffle) and isinstance(stage.seed, tuple):
+        raise _no_kernel_seeds(stage.name)
+    found = stage.in_tf()
+    if found is None:
+        raise UsageError(
+            phrase("{stages}: there is no code for {}, whose function is in the script", stage.name)
+        )
+    yield from call(f"{name} = {name}.{found.method}", _arguments(found))
 
 
 def _arguments(found: TfCall) -> list[str]:
@@ -183,7 +235,7 @@ def _value(value: Any) -> str:
     return f"tf.{value}" if isinstance(value, OfTensorflow) else literal(value)
 
 
-def _options(stage: call_of_tf.WithOptions, name: str) -> Iterator[str]:
+def _options(stage: WithOptions, name: str) -> Iterator[str]:
     yield "options = tf.data.Options()"
     for field, attribute in stage.attributes.items():
         value = getattr(stage, field)

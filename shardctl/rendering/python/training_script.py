@@ -90,8 +90,8 @@ def _why_not(plan: ResumePlan, framework: str) -> str | None:
         return "a fit that stopped draws the orders of its epochs as fit does: --for keras"
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
         return (
-            "code for readers of their own is that of the script itself: "
-            f"shardctl.tfds.resume_like(ds, consumed={plan.consumed}) goes on with its dataset"
+            "a script of --for reads one dataset; --format python writes these, and goes on after "
+            f"{plan.consumed} examples"
         )
     return _why_no_training(plan) or (_why_no_fit(plan) if framework == "keras" else None)
 

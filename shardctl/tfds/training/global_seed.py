@@ -17,7 +17,7 @@ from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Read, SampleFromDatasets, Shuffle
 from shardctl.errors import UsageError
-from shardctl.planning.order import resolved_spec
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.tfds.imports import tensorflow
 
 
@@ -107,7 +107,8 @@ def check_global_seed_of_plan(plan: ResumePlan, dataset: Dataset | None = None) 
         if dataset is None:
             return 2 if plan.reader_state is None else plan.reader_state.num_files
         own = replace(plan.settings, host=None) if plan.hosts else plan.settings
-        given = sorted_reads(dataset, resolved_spec(dataset, plan.spec).ranges, own)
+        read = resolved_reading(dataset, plan.spec, plan.settings)
+        given = sorted_reads(dataset, read.ranges, own)
         return len(own_rows(given, own))
 
     if plan.from_seen:

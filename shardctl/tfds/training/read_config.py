@@ -20,7 +20,8 @@ from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfd
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.order import order_of, resolved_spec
+from shardctl.planning.order import order_of
+from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied, check_same_dataset
 from shardctl.planning.resume.seen import codes_of
 from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
@@ -298,7 +299,7 @@ class FittedPlan:
 
     @cached_property
     def _resolved(self) -> Resolved:
-        return resolved_spec(self.dataset, self.plan.spec)
+        return resolved_reading(self.dataset, self.plan.spec, self.plan.settings)
 
 
 def cuts_stream(plan: ResumePlan) -> bool:

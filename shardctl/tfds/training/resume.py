@@ -12,13 +12,25 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, ShuffleState, plan_of_tfds
+from shardctl.core.resume.resume_plan import (
+    BatchCall,
+    ConcatenateCall,
+    PlanOrPath,
+    ResumePlan,
+    ShuffleCall,
+    ShuffleState,
+    plan_of_tfds,
+)
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume as plan_resume
+from shardctl.planning.resume.staged import as_host
+from shardctl.planning.resume.stopped_hosts import num_after
+from shardctl.planning.sources import reads_spec
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
@@ -121,7 +133,42 @@ def dataset_to_resume(
     if checks_seed:
         here.check_global_seed()
     reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
+    if plan.hosts and plan.settings.stages is not None:
+        how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+        return _of_listed(builder, _Resumed(here=here, decoders=decoders, reader=reader), how)
     return dataset_of_plan(here, reader, transform, decoders)
+
+
+def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
+    """Return what a new host of stages reads: its list, then epochs of stages that are its own.
+
+    Raises:
+        UsageError: several datasets, or batches of its stages that hold examples of two epochs.
+    """
+    here, plan = resumed.here, resumed.here.plan
+    if here.reads.dataset is not here.dataset:
+        raise UsageError(
+            "this plan lists the rest of several datasets, and one builder reads one of them; each "
+            "host reads the instructions of its part itself"
+        )
+    examples = resumed.transformed(resumed.rest(), here.num_examples, how["transform"])
+    for call in plan.after_read:
+        if isinstance(call, ShuffleCall):
+            size = call.buffer_size
+            size = max(1, here.num_examples) if size == WHOLE_DATASET else size
+            examples = examples.shuffle(size, seed=call.seed, reshuffle_each_iteration=False)
+        elif isinstance(call, BatchCall):
+            examples = examples.batch(call.batch_size, drop_remainder=call.drop_remainder)
+        elif isinstance(call, ConcatenateCall) and here.settings.host is not None:
+            host, old = here.settings.host, len(plan.from_consumed)
+            own = as_host(plan.settings, host.index, host.count, of=old)
+            spec = plan.spec if reads_spec(own) else None
+            order = plan_order(here.dataset, spec, own).order
+            first = order.num_examples - num_after(order, plan.epoch)
+            later = plan_resume(here.dataset, spec, own, consumed=first)
+            rest = dataset_to_resume(builder, later, own.host, checks_seed=False, **how)
+            examples = examples.concatenate(rest)
+    return examples.prefetch(tensorflow().data.AUTOTUNE)
 
 
 def dataset_of_plan(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.staged import undropped
 from tests.planning.resume.resume_cases import TOY, dataset
 
@@ -108,11 +110,19 @@ def test_old_and_new_hosts_read_every_example_once(name: str, seed: int) -> None
     assert plan.remaining == expected.total()
     sizes = [share.num_examples for share in plan.hosts]
     assert max(sizes) - min(sizes) <= (1 if len(orders[0].sources) < 2 else 2)
-    if name in LOADERS:
-        return
     read = parse_plan("".join((plan_json, plan_yaml)[seed % 2](plan)).encode(), source="plan")
     assert read == plan
     assert applied(read, FILES).hosts == plan.hosts
+    proof = prove(FILES, read)
+    assert (proof.compared, proof.holds) == (plan.remaining, True)
+
+
+def test_a_proof_misses_what_a_host_does_not_read() -> None:
+    plan = resume_on_hosts(TOY, "train", LOADERS["torch"], hosts=2, to_hosts=2, consumed=1)
+    short = replace(plan.hosts[0], instructions=plan.hosts[1].instructions)
+    proof = prove(TOY, replace(plan, hosts=(short, plan.hosts[1])))
+    size = plan.hosts[0].num_examples
+    assert (proof.lost, proof.repeated, proof.holds) == (size, plan.hosts[1].num_examples, False)
 
 
 def test_by_hand_of_stages_that_are_shared_by_turns() -> None:

@@ -147,6 +147,28 @@ def as_host(text: str, index: int) -> str:
     return changed_text
 
 
+def test_every_new_host_of_stages_runs_the_code_with_its_number(toys: Toys) -> None:
+    toy = toys["plain"]
+    stages = (
+        "sample_from_datasets([read(train, host='{0}/2') | repeat(2), read(test, host='{0}/2')],"
+        " weights=[0.6, 0.4], seed=5) | batch(2)"
+    )
+    handed, every = Counter[str](), Counter[str]()
+    for index in range(2):
+        settings = ReadSettings(stages=parse_stages(stages.format(index)))
+        order = plan_order(toy.dataset, None, settings).order
+        names = order.codes.tfds_ids(order.read(0, order.num_examples))
+        every.update(names)
+        handed.update(names[:20])
+    given = ReadSettings(stages=parse_stages(stages.format(0)))
+    plan = resume_on_hosts(toy.dataset, None, given, hosts=2, to_hosts=3, consumed=20)
+    text = code_of(plan)
+    assert "plan = shardctl.resume_on_hosts(" in text
+    for index in range(3):
+        handed.update(read(run([as_host(text, index)])["ds"]))
+    assert handed == every
+
+
 # Each way to share with each kind of settings would be as many again.
 HOSTS = [
     ("even", {"shuffle_seed": 7}),
@@ -368,5 +390,6 @@ def test_code_of_other_stages_is_the_call_of_shardctl(toys: Toys) -> None:
     assert "ds = shardctl.tfds.resume(builder, plan)" in text
     assert "INSTRUCTIONS" not in text
     mixture = ReadSettings(stages=parse_stages("zip(train, train) | take(2)"))
-    with pytest.raises(UsageError, match=r"resume_like\(ds, consumed=1\)"):
-        code_of(resume(dataset, None, mixture, consumed=1))
+    code = code_of(resume(dataset, None, mixture, consumed=2))
+    assert "ds = tf.data.Dataset.zip((ds_1, ds_2))" in code
+    assert "ds = shardctl.tfds.resume_like(ds, consumed=2)" in code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 from itertools import islice
 
 import pytest
@@ -12,10 +13,14 @@ import shardctl
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Zip
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
+from shardctl.planning.order import plan_order
+from shardctl.planning.resume.resume import resume
 from shardctl.planning.simulate import simulate
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.rendering.python.pipeline import simulate_python
+from shardctl.rendering.python.resume import resume_python
 from tests.cases import FUZZ, check_cases
 from tests.core.order.staged_folders import Folders
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, random_pipeline
@@ -52,9 +57,39 @@ def check_code(folders: Folders, case: Case) -> int:
     return 1
 
 
-def cases(folders: Folders) -> st.SearchStrategy[Case]:
+def check_rest(folders: Folders, case: Case) -> int:
+    """Run the code that goes on within a mixture, and compare with the uninterrupted order."""
+    made, seed = case
+    base = read_tfds_folder(folders.root / "toy" / "1.0.0")
+    settings = ReadSettings(stages=made.pipeline, global_seed=seed)
+    order = plan_order(base, None, settings).order
+    if not len(order.reads) or order.is_endless or not order.num_steps:
+        return 0
+    if any(isinstance(part, Zip) and len(part.inputs) < 2 for part in parts_of(made.pipeline)):
+        return 0  # as above
+    place = order.positions_in_step(order.num_steps // 2).start
+    plan = resume(base, None, settings, consumed=place)
+    if plan.continued_by == "file_instructions" or len(plan.sources) < 2:
+        return 0
+    try:
+        text = "".join(resume_python(plan, None))
+    except UsageError as error:
+        assert "with the dataset of the script: ds = shardctl.tfds" in str(error)  # noqa: PT017
+        return 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is read again from its start
+        found = [
+            str(name)
+            for element in run([text])["ds"]
+            for name in examples_of(element, made.element)
+        ]
+    assert order.codes.tfds_ids(order.read(place, order.num_examples)) == found, text
+    return 1
+
+
+def cases(folders: Folders, mixtures: float = 0.3) -> st.SearchStrategy[Case]:
     def drawn(rng: random.Random) -> Case:
-        made = random_pipeline(rng, folders.draw, Habits(mixtures=0.3), may_be_endless=True)
+        made = random_pipeline(rng, folders.draw, Habits(mixtures=mixtures), may_be_endless=True)
         return made, rng.choice([None, None, 7])
 
     return st.randoms(use_true_random=False).map(drawn)
@@ -67,6 +102,36 @@ def test_code_of_stages_reads_in_the_order_that_is_predicted(folders: Folders) -
 @pytest.mark.fuzz
 def test_code_of_stages_reads_in_the_order_that_is_predicted_fuzzed(folders: Folders) -> None:
     check_cases(cases(folders), lambda case: check_code(folders, case), FUZZ // 4, fuzz=True)
+
+
+@pytest.mark.fuzz
+def test_code_of_a_mixture_goes_on_where_it_stopped(folders: Folders) -> None:
+    check_cases(cases(folders, 1.0), lambda case: check_rest(folders, case), FUZZ // 4, fuzz=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sample_from_datasets([read(train) | repeat(2), read(test)], weights=[0.6, 0.4], seed=3)"
+        " | shuffle(4, seed=1) | batch(2)",
+        "zip(read(train) | shuffle(5, seed=2), read(test)) | map | batch(2)",
+        "read(test) | concatenate(read(train)) | repeat(2) | batch(3)",
+        "read(train, data='{0}') | shuffle(9, seed=2) | concatenate(read(test)) | batch(2)",
+    ],
+)
+def test_code_of_each_kind_of_mixture_goes_on(folders: Folders, text: str) -> None:
+    toy = folders.root / "toy" / "1.0.0"
+    settings = ReadSettings(stages=parse_stages(text.format(toy)))
+    order = plan_order(read_tfds_folder(toy), None, settings).order
+    plan = resume(read_tfds_folder(toy), None, settings, steps=3)
+    code = "".join(resume_python(plan, None))
+    assert f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})" in code
+    found: list[str] = []
+    for element in run([code])["ds"].unbatch().as_numpy_iterator():
+        parts = element if isinstance(element, tuple) else (element,)
+        found += [part["tfds_id"].decode().rpartition("/")[2] for part in parts]
+    expected = order.codes.tfds_ids(order.read(plan.consumed, order.num_examples))
+    assert [name.rpartition("/")[2] for name in expected] == found
 
 
 def test_a_dataset_used_twice_is_made_once() -> None:
