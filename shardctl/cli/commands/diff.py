@@ -43,7 +43,7 @@ def _formats(module: str, what: str) -> Formats:
 
 FORMATS = _formats("diff", "diff")
 _PLANS = _formats("plans", "plans")
-_SEVERAL = _formats("several", "several")
+_SEVERAL = _formats("plans", "several")
 _ABOUT_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
