@@ -217,7 +217,7 @@ def _order(
     project = project_here(source, reading)
     settings = reading.settings(project)
     dataset = chosen_dataset(source, project, settings=settings)
-    if settings.loader != "tfds":
+    if settings.reader.calls:  # which a process of its own runs
         from shardctl.files.silence import silent_libraries
 
         with silent_libraries(), ProgressBars() as bars:

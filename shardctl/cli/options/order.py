@@ -223,7 +223,7 @@ _REPLACES = {
 
 def _give_way(arguments: dict[str, Any], given: dict[str, Any]) -> None:
     loader = str(given.get("loader", "tfds"))
-    if "loader" in given and loader != arguments.get("loader", "tfds"):
+    if given.get("loader") not in (None, arguments.get("loader", "tfds")):
         # What was said of another loader: its version, and what means nothing to this one.
         other_version = ("loader_version",) if "loader" in arguments else ()
         for name in tuple(arguments):

@@ -40,7 +40,7 @@ class Setting:
 
     name: in documents, in shardctl.yaml and, with `--`, on the command line; `-` and `_` are one.
     help: what it is, a sentence for people.
-    stands_for: the same in the words of TFDS, tf.data or Keras.
+    stands_for: the call that it is, of TFDS, tf.data or Keras as the table of loaders has it.
     default: what is in force where nobody sets it, in words, "" where that goes without saying.
     aliases: names that TFDS, tf.data and Keras have for it alone; `names.py` says what they do.
     about: what it decides, "order" or "hosts"; "loader" is for other loaders than TFDS's.
@@ -55,7 +55,7 @@ class Setting:
     name: str
     kind: SettingKind
     help: str
-    stands_for: str
+    stands_for: str = ""
     default: str = ""
     aliases: tuple[str, ...] = ()
     about: Literal["order", "hosts", "loader"] = "order"
@@ -68,6 +68,8 @@ class Setting:
     def __post_init__(self) -> None:
         if not self.field:
             object.__setattr__(self, "field", self.name)
+        if not self.stands_for:
+            object.__setattr__(self, "stands_for", READERS["tfds"].takes[self.field])
 
     @property
     def option(self) -> str:
@@ -174,7 +176,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="cycle",
         kind=WholeNumber(least=1, words=("auto",)),
         help="Files read in turn.",
-        stands_for="ReadConfig.interleave_cycle_length",
         default=f"{DEFAULT_CYCLE}, or {ORDERED_CYCLE} for an ordered dataset",
         aliases=("interleave_cycle_length", "cycle_length"),
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
@@ -185,14 +186,12 @@ SETTINGS: tuple[Setting, ...] = (
         name="cpus",
         kind=WholeNumber(least=1),
         help=phrase("CPUs of the machine that reads, for {cycle=auto}."),
-        stands_for="os.cpu_count",
         in_force=lambda settings, ordered: None,
     ),
     Setting(
         name="block",
         kind=WholeNumber(least=1),
         help="Examples read from a file before the next has its turn.",
-        stands_for="ReadConfig.interleave_block_length",
         default=f"{DEFAULT_BLOCK}",
         aliases=("interleave_block_length", "block_length"),
         said=lambda in_force: "" if in_force["block"] is None else f"block {in_force['block']}",
@@ -201,7 +200,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="shuffle_files",
         kind=Switch(),
         help="Shuffle the files.",
-        stands_for="as_dataset(shuffle_files)",
         in_force=lambda settings, ordered: settings.shuffles_files,
         said=_files_shuffled,
         place=2,
@@ -210,7 +208,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="shuffle_seed",
         kind=WholeNumber(),
         help=phrase("Seed of that shuffle; implies {shuffle_files=True}."),
-        stands_for="ReadConfig.shuffle_seed",
         in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
         # With the files, where these are what it shuffles.
         said=lambda in_force: (
@@ -224,7 +221,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="reshuffle",
         kind=Switch(),
         help="Shuffle the files anew each epoch.",
-        stands_for="ReadConfig.shuffle_reshuffle_each_iteration",
         default="yes, as TFDS",
         aliases=("shuffle_reshuffle_each_iteration",),
         in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None,
@@ -233,14 +229,12 @@ SETTINGS: tuple[Setting, ...] = (
         name="deterministic",
         kind=Switch(),
         help="Hand out examples in order; without it the order is open.",
-        stands_for="ReadConfig.options.deterministic",
         default="TFDS's",
     ),
     Setting(
         name="buffer",
         kind=BufferSize(least=1),
         help="Shuffle in a buffer of N examples, -2 for all.",
-        stands_for="ds.shuffle(buffer_size)",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
         in_force=lambda s, ordered: _buffer_in_force(s),
         said=_buffer,
@@ -250,14 +244,12 @@ SETTINGS: tuple[Setting, ...] = (
         name="buffer_seed",
         kind=WholeNumber(),
         help="Seed of that buffer.",
-        stands_for="ds.shuffle(seed)",
         aliases=("shuffle_buffer_seed",),
     ),
     Setting(
         name="buffer_reshuffle",
         kind=Switch(),
         help="Shuffle in the buffer anew each epoch.",
-        stands_for="ds.shuffle(reshuffle_each_iteration)",
         default="yes",
         aliases=("reshuffle_each_iteration",),
         in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False,
@@ -266,7 +258,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="global_seed",
         kind=WholeNumber(),
         help="TensorFlow's seed for what has none of its own.",
-        stands_for="tf.random.set_seed",
         aliases=("set_seed", "set_random_seed"),
         said=lambda in_force: (
             "" if in_force["global_seed"] is None else f"global seed {in_force['global_seed']}"
@@ -277,7 +268,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="epochs",
         kind=WholeNumber(least=1),
         help="Times that everything is read, after the shuffle.",
-        stands_for="ds.repeat",
         default="1",
         aliases=("num_epochs", "repeat"),
         said=lambda in_force: (
@@ -291,7 +281,6 @@ SETTINGS: tuple[Setting, ...] = (
         help=phrase(
             "Repeat the files for ever, of which as many examples are followed as {epochs=N} hold."
         ),
-        stands_for="ReadConfig.repeat_filenames",
         aliases=("repeat_filenames",),
         said=lambda in_force: "files repeated" if in_force["repeat_files"] else "",
         place=3,
@@ -300,7 +289,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="reverse",
         kind=Switch(),
         help="Files back to front.",
-        stands_for="ReadConfig.experimental_interleave_sort_fn",
         said=_files_in_order,
         place=1,
     ),
@@ -308,13 +296,11 @@ SETTINGS: tuple[Setting, ...] = (
         name="file_order",
         kind=FileNames(),
         help="Files as a list names them, a line each; - is stdin.",
-        stands_for="ReadConfig.experimental_interleave_sort_fn",
     ),
     Setting(
         name="host",
         kind=WhichHost(),
         help="Host I of N, from 0.",
-        stands_for="input_pipeline_id of num_input_pipelines",
         about="hosts",
         said=_host,
         place=4,
@@ -331,7 +317,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="batch",
         kind=WholeNumber(least=1),
         help="Examples of a batch.",
-        stands_for="ds.batch",
         aliases=("batch_size",),
         said=_batches,
         place=8,
@@ -340,13 +325,11 @@ SETTINGS: tuple[Setting, ...] = (
         name="drop_remainder",
         kind=Switch(),
         help="Drop a last partial batch.",
-        stands_for="ds.batch(drop_remainder)",
     ),
     Setting(
         name="stages",
         kind=StageList(),
         help="All that is behind the reader, in the order of the script, as 'cache | shuffle(9)'.",
-        stands_for="tf.data.Dataset",
         said=lambda in_force: _stages(in_force.get("stages")),
         place=8,
         is_rare=True,
@@ -356,7 +339,6 @@ SETTINGS: tuple[Setting, ...] = (
         field="pass_index",
         kind=WholeNumber(least=0),
         help="Iteration of the same dataset object, from 0.",
-        stands_for="iter(ds)",
         default="0",
         aliases=("pass_index",),
         said=lambda in_force: f"pass {in_force['pass']}" if in_force["pass"] else "",
@@ -366,7 +348,6 @@ SETTINGS: tuple[Setting, ...] = (
         name="loop",
         kind=Word(words=get_args(Loop)),
         help="Who iterates; Keras takes two iterators an epoch.",
-        stands_for="keras.Model.fit",
         default="python",
         said=lambda in_force: "Keras fit" if in_force["loop"] not in ("python", None) else "",
         place=10,

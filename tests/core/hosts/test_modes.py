@@ -206,7 +206,7 @@ HOMES = ("core/hosts/modes.py", "rendering/python/source.py", "tfds/stage_calls.
 OF_LOADERS = (
     "core/loaders/",
     "loaders/",
-    "planning/lint/rules/loaders/",
+    "planning/lint/rules/loaders.py",
     "planning/quality/loaders/",
     "rendering/python/loaders",
 )

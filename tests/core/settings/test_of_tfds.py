@@ -13,8 +13,6 @@ from shardctl.errors import UsageError
 
 GIVEN = {"loader": "torch", "batch": 2}
 ASKED: dict[str, Callable[[], object]] = {
-    "resume": lambda: shardctl.resume("mnist", "train", GIVEN, consumed=3),
-    "resume_unseen": lambda: shardctl.resume_unseen("mnist", "train", GIVEN, seen=[1]),
     "target": lambda: shardctl.quality("mnist", "test", GIVEN, target=0.5),
     "memory": lambda: shardctl.quality("mnist", "test", GIVEN, memory="1MiB"),
 }

@@ -7,6 +7,7 @@ from shardctl.planning.lint.rules import (
     formats,
     hosts,
     left_out,
+    loaders,
     reader_settings,
     seeds,
     shuffling,
@@ -16,7 +17,6 @@ from shardctl.planning.lint.rules import hosts as host_shuffles
 from shardctl.planning.lint.rules import left_out as ordering
 from shardctl.planning.lint.rules import seeds as passes
 from shardctl.planning.lint.rules import shuffling as unshuffled
-from shardctl.planning.lint.rules.loaders import grain, hugging_face, torch
 from shardctl.planning.lint.rules.stages import cached, mixtures, shuffled
 from shardctl.planning.lint.rules.stages import shuffled as counts
 
@@ -70,15 +70,15 @@ LINT_RULES: tuple[Rule, ...] = (
     mixtures.cut_mixture,
     counts.open_count,
     counts.nothing_left,
-    grain.worker_batches,
-    grain.lost_remainder,
-    grain.host_permutation,
-    grain.doubled_example,
-    grain.overlapping_window,
-    torch.worker_order,
-    torch.repeated_in_evaluation,
-    hugging_face.hosts_read_everything,
-    hugging_face.idle_workers,
-    hugging_face.small_stream_buffer,
-    hugging_face.lost_stride,
+    loaders.worker_batches,
+    loaders.lost_remainder,
+    loaders.host_permutation,
+    loaders.doubled_example,
+    loaders.overlapping_window,
+    loaders.worker_order,
+    loaders.repeated_in_evaluation,
+    loaders.hosts_read_everything,
+    loaders.idle_workers,
+    loaders.small_stream_buffer,
+    loaders.lost_stride,
 )

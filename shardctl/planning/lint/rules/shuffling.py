@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shardctl.core.phrase import phrase
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
-from shardctl.planning.lint.rules.loaders import torch
+from shardctl.planning.lint.rules import loaders
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
@@ -19,7 +19,7 @@ FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
     "warning",
     "several epochs in one order",
     loaders=EVERY_LOADER,
-    of_loaders=torch.one_order,
+    of_loaders=loaders.one_order,
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
@@ -141,7 +141,7 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     "warning",
     "a shuffle without a seed",
     loaders=EVERY_LOADER,
-    of_loaders=torch.no_seed,
+    of_loaders=loaders.no_seed,
 )
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
@@ -175,7 +175,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
     "warning",
     "training examples that nothing shuffles",
     loaders=EVERY_LOADER,
-    of_loaders=torch.no_shuffle,
+    of_loaders=loaders.no_shuffle,
 )
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""

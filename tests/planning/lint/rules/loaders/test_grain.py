@@ -10,9 +10,8 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.lint.rules.loaders import grain
 from shardctl.planning.order import plan_order
-from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of, dataset
+from tests.planning.lint.rules.rule_cases import Case, Row, case, dataset
 
 GRAIN: dict[str, Any] = {"loader": "grain", "loader_version": "0.2.18"}
 SEED: dict[str, Any] = {**GRAIN, "shuffle_seed": 1}
@@ -89,10 +88,6 @@ def test_a_rule_finds_what_it_is_about_and_not_what_is_next_to_it(
     assert code in fires.codes()
     assert code not in quiet.codes()
     fires.check_fits_screens()
-
-
-def test_every_rule_has_a_case() -> None:
-    assert {code for code, _, _ in CASES} == codes_of(grain)
 
 
 def read(num_examples: int, **settings: Any) -> list[int]:
