@@ -42,7 +42,7 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
-from shardctl.planning.resume.staged import as_host, check_shared, stopped_after, undropped
+from shardctl.planning.resume.staged import as_host, check_shared, undropped
 from shardctl.planning.resume.stopped_hosts import (
     LeftOver,
     OldHost,
@@ -383,9 +383,8 @@ def _counts(
         )
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
-        how_far = consumed_examples if order.has_readings else stopped_after
         try:
-            counts.append(how_far(order, consumed=count, steps=steps))
+            counts.append(consumed_examples(order, consumed=count, steps=steps))
         except UsageError as error:
             raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
     return counts
