@@ -122,8 +122,11 @@ if TYPE_CHECKING:
     from shardctl.planning.locate import Located, Match, Query, locate
     from shardctl.planning.order import PlannedOrder, plan_order
     from shardctl.planning.plan import Plan, Plans, plan
-    from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
-    from shardctl.planning.quality.loaders.way_to_read import WayToRead
+    from shardctl.planning.quality.loaders.compare import (
+        LoaderComparison,
+        WayToRead,
+        compare_loaders,
+    )
     from shardctl.planning.quality.quality import Quality, quality
     from shardctl.planning.quality.score import Metric, Score
     from shardctl.planning.report.compare import ReportComparison
@@ -300,7 +303,7 @@ _HOMES = {
     "TfdsMetadata": "readers.index.tfds_metadata",
     "Usage": "planning.lint.context",
     "Verification": "planning.verify",
-    "WayToRead": "planning.quality.loaders.way_to_read",
+    "WayToRead": "planning.quality.loaders.compare",
     "beam_runner": "readers.index.beam_runner",
     "check_index": "readers.index.check",
     "compare_loaders": "planning.quality.loaders.compare",

@@ -778,7 +778,7 @@ CALLS: Mapping[str, list[Call]] = {
         _configured(plan=lambda world: world.plan_of_hosts, host=_always(2)),
         _configured(plan=lambda world: world.plan, epoch=_always(1), allow_version=_always(False)),
     ],
-    "tfds.record_files": [
+    "tfds.builder_layout": [
         Call(lambda world: shardctl.tfds.record_files, lambda world: {"dataset": world.dataset})
     ],
     "tfds.verify": [_planned(shardctl.tfds.verify, take=30, watch=_watch)],

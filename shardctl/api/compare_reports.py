@@ -19,8 +19,9 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError, UsageError
-from shardctl.files.comparable_file import is_json, parse_comparable
+from shardctl.files.comparable_file import parse_comparable
 from shardctl.files.file_text import read_file, working_folder
+from shardctl.files.json_text import is_json
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import ref_as_pinned, spec_as_pinned

@@ -339,7 +339,7 @@ def continued(
         )
     if own:
         return order.at(own[0].consumed, own[0].stretches)
-    if order.settings.repeat_files:
+    if order.order.goes_on is not None:
         raise UsageError(
             phrase(
                 "states of {} processes for other hosts: with {repeat_files=True} the epochs of "

@@ -17,11 +17,10 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.head import read_head
-from shardctl.files.json_text import parse_json
 from shardctl.files.plan.document import PLAN_KIND, plan_fields
 from shardctl.files.plan.reader import plan_from_document
 from shardctl.files.snapshot.reader import snapshot_from_document
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.yaml_text import parse_document
 
 KINDS = (KIND, "plan", "resume")
 _CONFLICT = re.compile(rb"^(?:<{7}|={7}|>{7})(?: |\r?$)", re.MULTILINE)
@@ -83,23 +82,13 @@ def _parsed(data: bytes, shown: str) -> Mapping[str, object]:
             f"{shown} holds the marks of a merge conflict; take one side, or write the file again"
         )
     try:
-        parse = parse_json if is_json(data) else parse_yaml
-        document = parse(data, source=shown)
+        document = parse_document(data, source=shown)
     except DatasetError as error:
         if re.search(rb"\bkind\"?:\s*\"?snapshot\b", data):
             raise DatasetError(f"{error}; the snapshot is cut off or was edited") from None
         raise
     with fields.said_about(shown):
         return fields.mapping(document, "a file to compare")
-
-
-def is_json(data: bytes) -> bool:
-    """Return whether a file is JSON; YAML can begin with a brace too.
-
-    >>> is_json(b'{"kind": "snapshot"}'), is_json(b"{kind: snapshot}")
-    (True, False)
-    """
-    return re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)', data) is not None
 
 
 def _plans(document: Mapping[str, object]) -> PlanListing:

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator, Mapping
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import MISSING, Field
+from dataclasses import fields as dataclass_fields
+from functools import cache, partial
+from types import NoneType, SimpleNamespace, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from shardctl.core.arguments.kinds import Name, Whole
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import choices, did_you_mean, nearest_first, printable, quoted
 from shardctl.core.tfds_rules import FILE_FORMATS, INT64_MAX, RECORD_FORMATS
@@ -73,6 +79,87 @@ def only_keys(value: Mapping[str, object], known: Collection[str], what: str) ->
         if key not in known:
             may = f"{did_you_mean(key, known)}{what} may have: {choices(known)}"
             raise DatasetError(f"unknown key {quoted(key)}; {may}")
+
+
+# Frozen values read by the annotations of their fields: one reader for all kinds of documents.
+
+_Value = TypeVar("_Value")
+_Take = Callable[[Any, str], Any]
+
+
+def record(of: type[_Value], value: object, path: str = "", **made: object) -> _Value:
+    """Return a frozen value from a mapping with a key for each of its fields.
+
+    A list holds the fields in their order. `made` are fields that take more than their annotations
+    say; `path` is where the mapping lies in its document, "" for the document itself, which may
+    hold more.
+
+    >>> from shardctl.core.tfds_rules import RuleSet
+    >>> record(RuleSet, {"version": "1"}, "rules")
+    Traceback (most recent call last):
+    ...
+    shardctl.errors.DatasetError: rules.version must be a whole number, not '1'
+
+    Raises:
+        DatasetError: the path of the field that is wrong, its value and the rule.
+    """
+    kind: Any = of
+    known = _fields(kind)
+    if isinstance(value, list) and len(value) == len(known):
+        value = dict(zip(known, value, strict=True))
+    given = mapping(value, path or "the document")
+    if path:
+        only_keys(given, known, path)
+    for name, field in known.items():
+        if name in made or (name not in given and field.default is not MISSING):
+            continue
+        if name not in given and path:
+            raise DatasetError(f"{path} has no {name}")
+        made[name] = _take_of(kind, field)(given.get(name), f"{path}.{name}" if path else name)
+    return of(**made)
+
+
+@cache
+def _fields(of: Any) -> dict[str, Field[Any]]:
+    return {field.name: field for field in dataclass_fields(of)}
+
+
+@cache
+def _take_of(of: Any, field: Field[Any]) -> _Take:
+    # One by one: some annotations name what is imported for a type checker only.
+    names = SimpleNamespace(__annotations__={"": field.type})
+    return _taker(get_type_hints(names, vars(sys.modules[of.__module__]), include_extras=True)[""])
+
+
+def _taker(hint: Any) -> _Take:
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if origin in (Union, UnionType):
+        inner = _taker(parts[0])  # of what may be None, or an id
+        if NoneType in parts:
+            return lambda value, path: None if value is None else inner(value, path)
+        return lambda value, path: value if isinstance(value, str) else inner(value, path)
+    if origin is tuple:
+        of_item = _taker(parts[0])
+        return lambda value, path: tuple(
+            of_item(item, f"{path}[{index}]") for index, item in enumerate(items(value, path))
+        )
+    if origin is Literal:
+        return partial(word, parts)
+    return partial(record, hint)
+
+
+def word(words: Collection[Any], value: object, what: str) -> Any:
+    """Return one of some words, or raise."""
+    if not isinstance(value, str) or value not in words:
+        raise DatasetError(f"{what} {shown(value)}: there are {choices(words)}")
+    return value
+
+
+def texts(value: object, what: str) -> tuple[str, ...]:
+    """Return a list of texts, or raise."""
+    return tuple(text(item, f"{what}[{index}]") for index, item in enumerate(items(value, what)))
 
 
 def name(value: object, what: str) -> str:
@@ -149,15 +236,21 @@ def flag(value: object, what: str) -> bool:
     return value
 
 
-def count(value: object, what: str) -> int:
-    """Return a count of at least 0 that an int64 holds, written as a whole number, or raise."""
+def whole(value: object, what: str) -> int:
+    """Return a whole number of any size and sign, or raise."""
     if isinstance(value, bool) or not isinstance(value, int):
         raise DatasetError(f"{what} must be a whole number, not {shown(value)}")
-    if value < 0:
-        raise DatasetError(f"{what} {shown(value)} is negative")
-    if value > INT64_MAX:
-        raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
     return value
+
+
+def count(value: object, what: str) -> int:
+    """Return a count of at least 0 that an int64 holds, written as a whole number, or raise."""
+    number = whole(value, what)
+    if number < 0:
+        raise DatasetError(f"{what} {shown(value)} is negative")
+    if number > INT64_MAX:
+        raise DatasetError(f"{what} {shown(value)} is more than an int64 holds, {INT64_MAX}")
+    return number
 
 
 def counts(value: list[Any], what: str) -> PackedInts:
@@ -185,7 +278,15 @@ def amount(value: object, what: str) -> float:
     return float(value)
 
 
-_PLAIN = re.compile(r"[0-9]{1,18}")
+_PLAIN: dict[Any, _Take] = {
+    int: count,
+    float: amount,
+    str: text,
+    bool: flag,
+    Name: name,
+    Whole: whole,
+}
+_DIGITS = re.compile(r"[0-9]{1,18}")
 
 
 def proto_int64(value: object, what: str) -> int:
@@ -199,7 +300,7 @@ def proto_int64(value: object, what: str) -> int:
     """
     number: int | float | None = None
     if isinstance(value, str):
-        if _PLAIN.fullmatch(value):
+        if _DIGITS.fullmatch(value):
             return int(value)
         if " " not in value and len(value) <= 1000:
             number = _number(value)

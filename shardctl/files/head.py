@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from shardctl.core.dataset.folder_order import FolderIdentity
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
@@ -58,16 +57,7 @@ def read_head(document: Mapping[str, object]) -> DatasetHead:
     Raises:
         DatasetError: a field is missing or ill-formed.
     """
-    dataset = fields.mapping(document.get("dataset"), "dataset")
-    return DatasetHead(
-        name=fields.name(dataset.get("name"), "the dataset's name"),
-        config=_optional(dataset.get("config"), "config"),
-        version=_optional(dataset.get("version"), "version"),
-        file_format=fields.name(dataset.get("file_format"), "file_format"),
-        data_dir=_text(dataset.get("data_dir"), "data_dir"),
-        fingerprint=fields.name(dataset.get("fingerprint"), "fingerprint"),
-        folders=tuple(map(_folder, fields.items(dataset.get("folders", []), "folders"))),
-    )
+    return fields.record(DatasetHead, document.get("dataset"), "dataset")
 
 
 def read_identity(document: Mapping[str, object]) -> DatasetIdentity:
@@ -83,62 +73,15 @@ def read_identity(document: Mapping[str, object]) -> DatasetIdentity:
     )
 
 
-def read_refs(document: Mapping[str, object]) -> tuple[str, ...]:
-    """Return how the dataset was named when the file was written, or raise; older ones say nothing.
-
-    Paths are relative to the file's own folder.
-    """
-    refs = fields.items(document.get("refs", []), "refs")
-    return tuple(fields.text(ref, "a ref") for ref in refs)
-
-
-def read_assumptions(document: Mapping[str, object]) -> tuple[str, ...]:
-    """Return what the order of a document takes for granted, or raise; mostly nothing."""
-    found = fields.items(document.get("assumptions", []), "assumptions")
-    return tuple(fields.text(text, "an assumption") for text in found)
-
-
 def read_split_sizes(value: object) -> tuple[SplitSize, ...]:
     """Return the sizes of splits from the list of them, each split there once, or raise."""
     sizes: dict[str, SplitSize] = {}
-    for item in fields.items(value, "splits"):
-        size = _split_size(item)
+    for index, item in enumerate(fields.items(value, "splits")):
+        size = fields.record(SplitSize, item, f"splits[{index}]")
         if size.name in sizes:
             raise DatasetError(f"split {quoted(size.name)} is there twice")
         sizes[size.name] = size
     return tuple(sizes.values())
-
-
-def _folder(value: object) -> FolderIdentity:
-    what = "a folder of the dataset"
-    folder = fields.mapping(value, what)
-    num_bytes = folder.get("num_bytes")
-    splits = fields.items(folder.get("splits"), f"splits of {what}")
-    return FolderIdentity(
-        path=_text(folder.get("path"), f"path of {what}"),
-        title=_text(folder.get("title"), f"title of {what}"),
-        fingerprint=fields.name(folder.get("fingerprint"), f"fingerprint of {what}"),
-        num_bytes=None if num_bytes is None else fields.count(num_bytes, f"num_bytes of {what}"),
-        splits=tuple(fields.text(split, f"a split of {what}") for split in splits),
-    )
-
-
-def _text(value: object, what: str) -> str | None:
-    return None if value is None else fields.text(value, what)
-
-
-def _optional(value: object, what: str) -> str | None:
-    return None if value is None else fields.name(value, what)
-
-
-def _split_size(value: object) -> SplitSize:
-    split = fields.mapping(value, "a split")
-    return SplitSize(
-        name=fields.text(split.get("name"), "the name of a split"),
-        num_examples=fields.count(split.get("num_examples"), "num_examples of a split"),
-        num_shards=fields.count(split.get("num_shards"), "num_shards of a split"),
-        template=_text(split.get("template"), "template of a split"),
-    )
 
 
 def own_version() -> str:

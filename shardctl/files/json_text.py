@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import NoReturn
 
 from shardctl.core.text import printable, quoted
@@ -56,6 +57,15 @@ def parse_json(data: bytes, *, source: str) -> object:
     except _BadValueError as error:
         raise DatasetError(f"{source}: {error}") from error
     return value
+
+
+def is_json(data: bytes) -> bool:
+    """Return whether a file is JSON; YAML can begin with a brace too.
+
+    >>> is_json(b'{"kind": "snapshot"}'), is_json(b"{kind: snapshot}")
+    (True, False)
+    """
+    return re.match(rb'(?:\xef\xbb\xbf)?\s*\{\s*(?:"|\}|$)', data) is not None
 
 
 class _BadValueError(Exception):

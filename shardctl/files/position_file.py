@@ -6,13 +6,12 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from shardctl.core.dataset.identity import DatasetIdentity
-from shardctl.core.hosts.modes import HostBy
 from shardctl.core.resume.resume_plan import MAX_HOSTS, Stretch
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
@@ -119,11 +118,11 @@ def read_position(path: str | os.PathLike[str]) -> PositionRecord:
 
 def _record(document: Mapping[str, object]) -> PositionRecord:
     pipeline = fields.mapping(document.get("pipeline"), "pipeline")
-    return PositionRecord(
+    return fields.record(
+        PositionRecord,
+        document,
         dataset=read_identity(document),
-        spec=fields.text(document.get("spec"), "spec"),
         settings=settings_of_document(pipeline, "pipeline"),
-        consumed=fields.count(document.get("consumed"), "consumed"),
         sources=dict(map(_source, fields.items(document.get("sources", []), "sources"))),
         stretches=stretches_of_document(_stretches(document)),
     )
@@ -153,12 +152,7 @@ def stretch_document(stretch: Stretch) -> dict[str, Any]:
     {'consumed': [[64, 2], [48, 1]], 'batch': 8, 'host_by': 'even', 'alone': False}
     """
     runs = [[count, sum(1 for _ in hosts)] for count, hosts in groupby(stretch.consumed)]
-    return {
-        "consumed": runs,
-        "batch": stretch.batch,
-        "host_by": stretch.host_by,
-        "alone": stretch.alone,
-    }
+    return {**asdict(stretch), "consumed": runs}
 
 
 def _stretch(document: Mapping[str, object], where: str) -> Stretch:
@@ -171,19 +165,10 @@ def _stretch(document: Mapping[str, object], where: str) -> Stretch:
         if len(counts) + num_hosts > MAX_HOSTS:
             raise DatasetError(f"{where}.consumed: {MAX_HOSTS} hosts at most")
         counts += [count] * num_hosts
-    batch = document.get("batch")
-    host_by = next((word for word in get_args(HostBy) if word == document.get("host_by")), None)
-    if host_by is None:
-        raise DatasetError(f"{where}.host_by: {fields.shown(document.get('host_by'))} is no mode")
-    alone = document.get("alone")
-    if not counts or not isinstance(alone, bool) or (alone and len(counts) > 1):
-        raise DatasetError(f"{where}: hosts, and whether it was one alone, are needed")
-    return Stretch(
-        consumed=tuple(counts),
-        batch=None if batch is None else fields.count(batch, f"{where}.batch"),
-        host_by=host_by,
-        alone=alone,
-    )
+    stretch = fields.record(Stretch, document, where, consumed=tuple(counts))
+    if not counts or (stretch.alone and len(counts) > 1):
+        raise DatasetError(f"{where}: hosts are needed, of which one alone is one")
+    return stretch
 
 
 def _source(value: object) -> tuple[str, DatasetIdentity]:

@@ -16,6 +16,7 @@ from shardctl.core.text import printable, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.fields import shown
 from shardctl.files.file_text import MAX_VALUES, decode
+from shardctl.files.json_text import is_json, parse_json
 from shardctl.files.stores.anywhere import read_file
 from shardctl.files.stores.remote_path import AnyPath
 
@@ -30,13 +31,19 @@ _OTHER_BASE = re.compile(r"[-+]?(?:0[bx][0-9a-fA-F_]+|[0-9_]+:[0-9_:.]*)")
 _MAX_ALIKE = 100  # number keys with one hash; each is compared with all the others
 
 
-def read_yaml(path: AnyPath) -> object:
-    """Return the value a YAML file holds.
+def read_document(path: AnyPath) -> object:
+    """Return the value of a JSON or YAML file.
 
     Raises:
-        DatasetError: the file cannot be read or is not YAML that is read here.
+        DatasetError: the file cannot be read, or is neither as it is read here.
     """
-    return parse_yaml(read_file(path), source=printable(str(path)))
+    parse = parse_json if path.suffix == ".json" else parse_document
+    return parse(read_file(path), source=printable(str(path)))
+
+
+def parse_document(data: bytes, *, source: str) -> object:
+    """Return the value of a text that is JSON, which is read a hundred times as fast, or YAML."""
+    return (parse_json if is_json(data) else parse_yaml)(data, source=source)
 
 
 def parse_yaml(data: bytes, *, source: str) -> object:

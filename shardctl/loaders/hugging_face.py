@@ -21,7 +21,7 @@ from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of
-from shardctl.loaders.row_files import rows_of_files
+from shardctl.loaders.real_data import rows_of_files
 from shardctl.planning.quality.loaders.ways import OTHER_BUFFER, Way, seed_of, settings_for
 from shardctl.readers.verifying.file_checks import file_path
 from shardctl.rendering.python.source import call, comment, keywords, literal

@@ -25,7 +25,7 @@ from shardctl.core.loaders.library import Source, library_of
 from shardctl.core.loaders.loader import Loader
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.loaders.compare import GaveUpError, Pieces, in_pieces
-from shardctl.loaders.row_files import RowFiles
+from shardctl.loaders.real_data import RowFiles
 from shardctl.readers.index.counting.local_runner import module_path, signals_blocked
 from shardctl.readers.index.counting.worker import BEGIN, await_begin, receive, send
 

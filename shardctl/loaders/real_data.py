@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import bisect
+import hashlib
+import importlib
 import importlib.util
 import os
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +18,15 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.library import LoaderLibrary, library_of
 from shardctl.core.loaders.library import Source as Examples
-from shardctl.core.loaders.library import library_of
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.progress import Watch
 from shardctl.core.text import counted, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.files.stores.stores import is_remote
 from shardctl.loaders.library import IndexRange
-from shardctl.loaders.record_source import FORMATS, RecordSource
-from shardctl.loaders.row_files import RowFiles
 from shardctl.planning.verify import BUDGETS, Source, Take
 from shardctl.readers.loader_versions import installed_version
 from shardctl.readers.verifying.file_checks import (
@@ -181,3 +185,153 @@ def _folder(dataset: Dataset) -> str | None:
 
 def _is_there(module: str) -> bool:
     return importlib.util.find_spec(module) is not None
+
+
+# The examples of `tfds.data_source`, each beside the record that lies at its place in a file.
+
+FORMATS = ("array_record", "parquet")  # those that TFDS reads by index
+
+
+@dataclass(kw_only=True)
+class RecordSource:
+    """A spec of a prepared dataset as TFDS's own data source, whose records are looked at.
+
+    `source[i]` reads record `i` of the data source, and again from the file in which example `i`
+    lies as the metadata says, by its place there: `i` if they are the same bytes, else below 0.
+    Each process opens the files for itself.
+
+    folder, spec: what `tfds.builder_from_directory(folder).as_data_source(spec)` is asked.
+    files, skip, take: the files of the spec, in order, and which of their records it reads.
+    """
+
+    folder: str
+    spec: str
+    file_format: str
+    files: tuple[str, ...]
+    skip: tuple[int, ...]
+    take: tuple[int, ...]
+    _opened: Any = field(default=None, repr=False)
+    _readers: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        self._starts = np.concatenate([[0], np.cumsum(self.take, dtype=np.int64)]).tolist()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is open: worker processes open it anew."""
+        return {**self.__dict__, "_opened": None, "_readers": {}}
+
+    def __len__(self) -> int:
+        """Return the number of examples, by the metadata."""
+        return int(self._starts[-1])
+
+    def __getitem__(self, index: int) -> np.int64:
+        """Return an index if the record read there is the one of that example, else -1."""
+        return self._looked_at(int(index), self.data_source[index])
+
+    def __getitems__(self, indices: Sequence[int]) -> list[np.int64]:
+        """Return the same for several indices, which PyTorch reads at once."""
+        records = self.data_source.__getitems__([int(index) for index in indices])
+        pairs = zip(indices, records, strict=True)
+        return [self._looked_at(int(index), record) for index, record in pairs]
+
+    @property
+    def data_source(self) -> Any:
+        """What TFDS makes of the spec, below its decoding of features: records as bytes."""
+        if self._opened is None:
+            tfds = importlib.import_module("tensorflow_datasets")
+            made = tfds.builder_from_directory(self.folder).as_data_source(split=self.spec)
+            self._opened = made.data_source
+        return self._opened
+
+    def _looked_at(self, index: int, record: Any) -> np.int64:
+        return np.int64(index if bytes(record) == self._in_file(index) else -1)
+
+    def _in_file(self, index: int) -> bytes:
+        """Return the record of an example, read by its place in its file."""
+        file = bisect.bisect_right(self._starts, index) - 1
+        path, place = self.files[file], self.skip[file] + index - self._starts[file]
+        if self.file_format == "parquet":
+            if path not in self._readers:
+                table = importlib.import_module("pyarrow.parquet").read_table(path)
+                self._readers[path] = table.column(0)
+            return bytes(self._readers[path][place].as_py())
+        if path not in self._readers:
+            records = importlib.import_module("array_record.python.array_record_module")
+            self._readers[path] = records.ArrayRecordReader(path, "readahead_buffer_size:0")
+        return bytes(self._readers[path].read([place])[0])
+
+
+# Rows of files that a library opens by itself, told apart by their contents.
+
+_AT_ONCE = 1000  # rows
+
+
+@dataclass(kw_only=True)
+class RowFiles:
+    """Whole Parquet or Arrow files, one after the other, whose rows a library hands out.
+
+    The files are read once more here, in their order, by pyarrow alone: a row is known again by the
+    digest of its contents. `firsts` is, of each index, the first that has the same contents.
+    """
+
+    files: tuple[str, ...]
+    file_format: str
+    _index_of: dict[bytes, int] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        firsts: list[int] = []
+        for row in rows_of_files(self.files, self.file_format):
+            firsts.append(self._index_of.setdefault(_digest(row), len(firsts)))
+        self.firsts: Int64s = np.array(firsts, np.int64)
+
+    @property
+    def num_alike(self) -> int:
+        """Number of rows with the contents of an earlier one."""
+        return int((self.firsts != np.arange(len(self.firsts))).sum())
+
+    def batches(self, asked: Asked, live: LoaderLibrary) -> Generator[Int64s]:
+        """Yield what a loader hands out as indices, below 0 for rows that are in no file."""
+        rows = live.rows(asked, self.files, self.file_format)
+        try:
+            for batch in rows:
+                yield self.indices_of(batch)
+        finally:
+            close = getattr(rows, "close", None)
+            if close is not None:
+                close()
+
+    def indices_of(self, rows: Sequence[Mapping[str, Any]]) -> Int64s:
+        """Return the first index with the contents of each row, -1 where there is none."""
+        return np.array([self._index_of.get(_digest(row), -1) for row in rows], np.int64)
+
+    def canonical(self, indices: Int64s) -> Int64s:
+        """Return the first index with the same contents as each."""
+        return np.where(indices < 0, -1, self.firsts[indices])
+
+
+def rows_of_files(files: Sequence[str], file_format: str) -> Iterator[Mapping[str, Any]]:
+    """Yield the rows of Parquet or Arrow files, one file after the other, as pyarrow reads them."""
+    for path in files:
+        for batch in _tables(path, file_format):
+            yield from batch.to_pylist()
+
+
+def _tables(path: str, file_format: str) -> Iterator[Any]:
+    """Yield the record batches of a file."""
+    if file_format == "parquet":
+        file = importlib.import_module("pyarrow.parquet").ParquetFile(path)
+        yield from file.iter_batches(batch_size=_AT_ONCE)
+        return
+    pyarrow, ipc = importlib.import_module("pyarrow"), importlib.import_module("pyarrow.ipc")
+    with pyarrow.memory_map(path) as source:
+        try:
+            reader = ipc.open_file(source)
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+        except pyarrow.ArrowInvalid:
+            source.seek(0)
+            yield from ipc.open_stream(source)
+
+
+def _digest(row: Mapping[str, Any]) -> bytes:
+    text = repr(sorted(row.items()))
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

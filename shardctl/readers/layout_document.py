@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 
+from shardctl.core.arguments.kinds import Name
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
@@ -48,30 +49,47 @@ def is_layout_document(document: object) -> bool:
     return isinstance(document, Mapping) and document.get("kind") == KIND
 
 
+@dataclass(frozen=True)
+class _Part:
+    """What a folder has of a split: the next shards of it, and the next parts of its files."""
+
+    name: str
+    num_shards: int
+    num_parts: int
+    metadata_bytes: int | None
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """One of several folders that are read as one dataset."""
+
+    name: Name
+    config: Name | None
+    version: Name | None
+    ordered: bool
+    data_dir: str | None
+    splits: tuple[_Part, ...]
+
+
 def dataset_fields(dataset: Dataset, splits: Sequence[Split]) -> Document:
     """Return what the document has besides its head and its splits: what else tells the dataset."""
     names = {split.name for split in splits}
     folders = [
-        {
-            "name": folder.name,
-            "config": folder.config,
-            "version": folder.version,
-            "ordered": folder.ordered,
-            "data_dir": folder.data_dir,
-            "splits": [
-                {
-                    "name": split.name,
-                    "num_shards": split.num_shards,
-                    "num_parts": len(split.files),
-                    "metadata_bytes": split.num_bytes,
-                }
+        _Folder(
+            name=folder.name,
+            config=folder.config,
+            version=folder.version,
+            ordered=folder.ordered,
+            data_dir=folder.data_dir,
+            splits=tuple(
+                _Part(split.name, split.num_shards, len(split.files), split.num_bytes)
                 for split in folder.splits
                 if split.name in names
-            ],
-        }
+            ),
+        )
         for folder in dataset.folders
     ]
-    read = [folder for folder in folders if folder["splits"]]
+    read = [asdict(folder) for folder in folders if folder.splits]
     return {
         "ordered": dataset.ordered,
         **({} if dataset.compression is None else {"compression": dataset.compression}),
@@ -138,11 +156,12 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
         filenames = [fields.text(shard.get("filename"), "filename") for shard in shards]
         said: object = [{"names": [os.path.basename(name) for name in filenames]}]
         files = record.get("files", said)
+        num_bytes = record.get("metadata_bytes", record.get("num_bytes"))
         split = Split(
             name=name,
             shard_lengths=lengths,
             files=tuple(files_of_field(files, len(lengths), folder)),
-            num_bytes=_bytes(record),
+            num_bytes=None if num_bytes is None else fields.count(num_bytes, "metadata_bytes"),
         )
         if len(lengths) and not split.files:
             raise DatasetError("files must be a template of file names or a list, not empty")
@@ -161,41 +180,34 @@ def _check_names(filenames: Sequence[str], split: Split) -> None:
                     raise DatasetError(f"file {quoted(one)} is {quoted(other)} by its files")
 
 
-def _bytes(record: Mapping[str, object]) -> int | None:
-    value = record.get("metadata_bytes", record.get("num_bytes"))
-    return None if value is None else fields.count(value, "metadata_bytes")
-
-
 def _folders(
     value: object, dataset: Dataset, data_dir: Callable[[object], str | None]
 ) -> Iterator[Dataset]:
     """Yield the folders, each with the next shards of the splits that it has a part of."""
     shards, parts = Counter[str](), Counter[str]()
-    for item in fields.items(value, "folders"):
-        record = fields.mapping(item, "a folder")
+    for index, item in enumerate(fields.items(value, "folders")):
+        folder = fields.record(_Folder, item, f"folders[{index}]")
         splits = []
-        for described in fields.items(record.get("splits"), "splits of a folder"):
-            part = fields.mapping(described, "a split of a folder")
-            whole = dataset.split(fields.split_name(part.get("name")))
+        for part in folder.splits:
+            whole = dataset.split(part.name)
             first, first_part = shards[whole.name], parts[whole.name]
-            shards[whole.name] += fields.count(part.get("num_shards"), "num_shards")
-            parts[whole.name] += fields.count(part.get("num_parts"), "num_parts")
+            shards[whole.name] += part.num_shards
+            parts[whole.name] += part.num_parts
             splits.append(
                 Split(
                     name=whole.name,
                     shard_lengths=whole.shard_lengths[first : shards[whole.name]],
                     files=whole.files[first_part : parts[whole.name]],
-                    num_bytes=_bytes(part),
+                    num_bytes=part.metadata_bytes,
                 )
             )
-        config, version = record.get("config"), record.get("version")
         yield Dataset(
-            name=fields.name(record.get("name"), "name of a folder"),
-            config=None if config is None else fields.name(config, "config"),
-            version=None if version is None else fields.name(version, "version"),
+            name=folder.name,
+            config=folder.config,
+            version=folder.version,
             file_format=dataset.file_format,
-            ordered=fields.flag(record.get("ordered"), "ordered"),
-            data_dir=data_dir(record.get("data_dir")),
+            ordered=folder.ordered,
+            data_dir=data_dir(folder.data_dir),
             splits=tuple(splits),
             origin=ORIGIN,
         )

@@ -21,9 +21,8 @@ from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
-from shardctl.files.json_text import read_json
 from shardctl.files.stores.remote_path import AnyPath, RemotePath
-from shardctl.files.yaml_text import read_yaml
+from shardctl.files.yaml_text import read_document
 from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import (
     ORIGIN,
@@ -64,7 +63,7 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
     Raises:
         DatasetError: the file cannot be read, or breaks a rule of `dataset_from_layout`.
     """
-    document = (read_json if path.suffix == ".json" else read_yaml)(path)
+    document = read_document(path)
 
     def data_dir(value: object) -> str | None:
         return folder_of_layout(value, path.parent)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -131,30 +131,47 @@ def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[n
 
 def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
     found = np.empty(0, np.int64)
-    files = _Files(codes)
+    files: dict[str, tuple[int, int]] = {}
     num_lines, torn = 0, False
     for piece, torn in _pieces(file, shown):
         try:
-            text = piece.decode("utf-8")
+            lines = piece.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            line = num_lines + piece.count(b"\n", 0, error.start) + 1
-            raise DatasetError(f"{shown}: line {line} is not UTF-8 text") from error
-        lines = text.split("\n")
+            torn_at = num_lines + piece.count(b"\n", 0, error.start) + 1
+            raise DatasetError(f"{shown}: line {torn_at} is not UTF-8 text") from error
         if not torn:
             lines.pop()
-        if not text.isascii() or any(blank in text for blank in " \t\r\v\f"):
-            lines = [line.strip() for line in lines]
-        try:
-            new = files.codes_of(lines)
-        except UsageError:
-            _blame(lines, num_lines, codes, shown)
-            raise
-        found = distinct(np.concatenate([found, new]))
+        new = []
+        for number, one in enumerate(lines, start=num_lines + 1):
+            if text := one.strip():
+                try:
+                    new.append(_code(text, files, codes))
+                except UsageError as error:
+                    raise DatasetError(f"{shown}, line {number}: {error}") from None
+        found = distinct(np.concatenate([found, np.array(new, np.int64)]))
         num_lines += len(lines)
     warnings: tuple[str, ...] = ()
     if torn:
         warnings = (f"line {num_lines} of {shown}, the last, has no line end: it may be cut off",)
     return SeenExamples(codes=found, num_lines=num_lines, warnings=warnings)
+
+
+def _code(text: str, files: dict[str, tuple[int, int]], codes: ExampleCodes) -> int:
+    """Return the code of a tfds_id; `files` keep the first code and the length of each file.
+
+    Raises:
+        UsageError: it is none of a file that is read.
+    """
+    name, _, index = text.rpartition(TFDS_ID_SEPARATOR)
+    first, length = files.get(name, (0, 0))
+    if index.isascii() and index.isdigit() and len(index) <= 18 and int(index) < length:
+        return first + int(index)
+    code = codes.parse_tfds_id(text)
+    if not index.isascii():
+        raise UsageError(f"{quoted(text)} ends in no ASCII number")
+    split, shard, place = (int(one[0]) for one in codes.places(np.array([code], np.int64)))
+    files[name] = code - place, codes.dataset.splits[split].shard_lengths[shard]
+    return code
 
 
 def _pieces(file: BinaryIO, shown: str) -> Iterator[tuple[bytes, bool]]:
@@ -170,67 +187,3 @@ def _pieces(file: BinaryIO, shown: str) -> Iterator[tuple[bytes, bool]]:
             yield data[:cut], False
     if rest:
         yield rest, True
-
-
-class _Files:
-    """The code of the first example of each file, looked up once a file."""
-
-    def __init__(self, codes: ExampleCodes) -> None:
-        self._codes = codes
-        self._numbers: dict[str, int] = {}
-        self._firsts: Int64s = np.empty(0, np.int64)
-        self._largest: Int64s = np.empty(0, np.int64)
-
-    def codes_of(self, lines: Iterable[str]) -> Int64s:
-        """Return the codes (int64[n]) of tfds_ids without blanks around them.
-
-        Raises:
-            UsageError: one of them is not a tfds_id.
-        """
-        parts = [line.rpartition(TFDS_ID_SEPARATOR) for line in lines if line]
-        if not parts:
-            return np.empty(0, np.int64)
-        names, _, indices = zip(*parts, strict=True)
-        digits = "".join(indices)
-        if not (all(indices) and digits.isdecimal() and digits.isascii()):
-            raise UsageError("an id without an index")
-        if max(map(len, indices)) > 18:
-            raise UsageError("an index of more digits than an example has")
-        self._add(set(names).difference(self._numbers))
-        files = np.fromiter(map(self._numbers.__getitem__, names), np.int64, len(names))
-        numbers = np.fromiter(map(int, indices), np.int64, len(names))
-        self._check(files, numbers)
-        return self._firsts[files] + numbers
-
-    def _add(self, names: Iterable[str]) -> None:
-        for name in names:
-            self._numbers[name] = len(self._numbers)
-        missing = len(self._numbers) - len(self._firsts)
-        self._firsts = np.concatenate([self._firsts, np.zeros(missing, np.int64)])
-        self._largest = np.concatenate([self._largest, np.full(missing, -1)])
-
-    def _check(self, files: Int64s, numbers: Int64s) -> None:
-        """Compare each file's largest index with its length, and learn where the file begins."""
-        # One look-up a file and piece: smaller indices of a file are right if the largest one is.
-        largest = self._largest.copy()
-        np.maximum.at(largest, files, numbers)
-        names = list(self._numbers)
-        for file in np.flatnonzero(largest > self._largest).tolist():
-            number = int(largest[file])
-            code = self._codes.parse_tfds_id(f"{names[file]}{TFDS_ID_SEPARATOR}{number}")
-            self._firsts[file] = code - number
-        self._largest = largest
-
-
-def _blame(lines: list[str], num_before: int, codes: ExampleCodes, shown: str) -> None:
-    """Raise for the first line that is not a tfds_id."""
-    for number, line in enumerate(lines, start=num_before + 1):
-        text = line.strip()
-        if not text:
-            continue
-        try:
-            codes.parse_tfds_id(text)
-        except UsageError as error:
-            raise DatasetError(f"{shown}, line {number}: {error}") from None
-        if not text.rpartition(TFDS_ID_SEPARATOR)[2].isascii():
-            raise DatasetError(f"{shown}, line {number}: {quoted(text)} ends in no ASCII number")

@@ -63,7 +63,7 @@ def test_what_is_written_of_a_dataset_is_read_back(dataset: Dataset) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "words"),
     [
-        ("name", None, "the dataset's name must be text, not nothing"),
+        ("name", None, "dataset.name must be text, not nothing"),
         ("name", "a\nb", "printed"),
         ("config", 3, "config must be text"),
         ("version", 1.0, "version must be text"),
@@ -88,10 +88,10 @@ def test_a_document_without_a_head_is_one_line(document: dict[str, object]) -> N
     [
         ("ordered", 1, "ordered must be true or false"),
         ("splits", None, "splits must be a list"),
-        ("splits", [3], "a split must be a mapping"),
-        ("splits", [{"name": 3}], "the name of a split must be text"),
+        ("splits", [3], "splits[0] must be a mapping"),
+        ("splits", [{"name": 3}], "splits[0].name must be text"),
         ("splits", [{"name": "a", "num_examples": -1, "num_shards": 1}], "negative"),
-        ("splits", [{"name": "a", "num_examples": 1}], "num_shards of a split must be a whole"),
+        ("splits", [{"name": "a", "num_examples": 1}], "splits[0] has no num_shards"),
     ],
 )
 def test_an_ill_formed_identity_is_one_line(key: str, value: object, words: str) -> None:
@@ -99,6 +99,13 @@ def test_an_ill_formed_identity_is_one_line(key: str, value: object, words: str)
     assert words in (error_line(lambda: read_identity(document)) or "")
 
 
+FOLDER: dict[str, object] = {
+    "path": None,
+    "title": None,
+    "fingerprint": "f",
+    "num_bytes": None,
+    "splits": [],
+}
 FOLDERS = merge_datasets([replace(NAMED, data_dir="/d/a"), replace(NAMED, data_dir="/d/b")])
 
 
@@ -116,13 +123,13 @@ def test_the_folders_of_a_dataset_are_read_back_in_their_order() -> None:
     ("folders", "words"),
     [
         ({}, "folders must be a list"),
-        ([3], "a folder of the dataset must be a mapping"),
-        ([{"fingerprint": "f"}], "splits of a folder of the dataset must be a list"),
-        ([{"fingerprint": "f", "splits": [1]}], "a split of a folder of the dataset must be text"),
-        ([{"splits": []}], "fingerprint of a folder of the dataset must be text"),
-        ([{"fingerprint": "f", "splits": [], "path": 3}], "path of a folder of the dataset must"),
-        ([{"fingerprint": "f", "splits": [], "num_bytes": -1}], "is negative"),
-        ([{"fingerprint": "f", "splits": [], "title": ["t"]}], "title of a folder of the dataset"),
+        ([3], "dataset.folders[0] must be a mapping"),
+        ([{"fingerprint": "f"}], "dataset.folders[0] has no path"),
+        ([FOLDER | {"splits": [1]}], "dataset.folders[0].splits[0] must be text"),
+        ([FOLDER | {"fingerprint": None}], "dataset.folders[0].fingerprint must be text"),
+        ([FOLDER | {"path": 3}], "dataset.folders[0].path must be text"),
+        ([FOLDER | {"num_bytes": -1}], "is negative"),
+        ([FOLDER | {"title": ["t"]}], "dataset.folders[0].title must be text"),
     ],
 )
 def test_ill_formed_folders_are_one_line(folders: object, words: str) -> None:

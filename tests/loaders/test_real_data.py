@@ -11,8 +11,7 @@ import shardctl.loaders.real_data as module
 from shardctl import read_dataset
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.loaders.real_data import RealData, real_data
-from shardctl.loaders.record_source import RecordSource
+from shardctl.loaders.real_data import RealData, RecordSource, real_data
 from shardctl.planning.order import plan_order
 from shardctl.planning.verify import BUDGETS, Take
 from shardctl.readers.tfds_metadata import read_tfds_folder

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.loaders.record_source import RecordSource
+from shardctl.loaders.real_data import RecordSource
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = (3, 0, 5, 2)

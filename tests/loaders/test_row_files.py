@@ -16,7 +16,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.library import LoaderLibrary, Source
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.loaders.row_files import RowFiles
+from shardctl.loaders.real_data import RowFiles
 
 
 def written(folder: Path, file_format: str, columns: Sequence[Mapping[str, Any]]) -> RowFiles:

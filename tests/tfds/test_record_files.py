@@ -19,8 +19,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.record_files import RecordFiles, builder_of
+from shardctl.tfds.builder_layout import RecordFiles, builder_of, dataset_of
 from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.resume import resume
 from shardctl.tfds.verifying.verify import verify

@@ -196,7 +196,7 @@ def _each_with_current(
     Raises:
         Exit: with 2, since a file could not be checked, or not be written.
     """
-    from shardctl.rendering.diff.several import CheckedFile
+    from shardctl.rendering.diff.plans import CheckedFile
 
     checked: dict[str, Beside] = {}
     failed: dict[str, ShardctlError] = {}

@@ -52,7 +52,7 @@ class Beside:
             UsageError: the file cannot be written; what it held is still there.
         """
         from shardctl.core.snapshot.hash_tree import NEWEST
-        from shardctl.files.comparable_file import is_json
+        from shardctl.files.json_text import is_json
         from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
         from shardctl.planning.snapshot import tree_in
 

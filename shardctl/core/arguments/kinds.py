@@ -37,6 +37,11 @@ def _anything(value: object) -> object:
     return value
 
 
+# What a field of a document takes that is narrower, or wider, than its type is there: text that a
+# file may be called, and a number of any size and sign in place of a count.
+Name = Annotated[str, "name"]
+Whole = Annotated[int, "whole"]
+
 _ANYTHING = Kind(take=_anything, needed="a value", several="values")
 _PLAIN: dict[type, Kind] = {
     int: Kind(

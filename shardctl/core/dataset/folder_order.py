@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from shardctl.core.arguments.kinds import Name
 from shardctl.core.text import choices, printable
 
 FolderOrder = Literal["same", "other", "unknown", "number"]
@@ -24,7 +25,7 @@ class FolderIdentity:
 
     path: str | None
     title: str | None
-    fingerprint: str
+    fingerprint: Name
     num_bytes: int | None
     splits: tuple[str, ...]
 

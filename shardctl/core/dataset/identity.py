@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
+from shardctl.core.arguments.kinds import Name
 from shardctl.core.dataset.folder_order import FolderIdentity, folder_order
 
 
@@ -41,12 +42,12 @@ class DatasetHead:
     `folders` is empty where all files lie in one, and in what older versions wrote.
     """
 
-    name: str
-    config: str | None
-    version: str | None
-    file_format: str
+    name: Name
+    config: Name | None
+    version: Name | None
+    file_format: Name
     data_dir: str | None
-    fingerprint: str
+    fingerprint: Name
     folders: tuple[FolderIdentity, ...] = ()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import singledispatchmethod
 
 from shardctl.core.iteration.iteration import Node
@@ -17,13 +17,13 @@ from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.iteration.nodes.strided import Strided
 from shardctl.core.iteration.nodes.zipped import Zip
-from shardctl.core.iteration.rewrites import Rewrites, optimized
 from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
 from shardctl.core.stages import part as parts
 from shardctl.core.stages import stages as call
+from shardctl.core.stages.part import Stage
 from shardctl.core.stages.pipelines import options_of
-from shardctl.core.stages.stages import WithOptions
+from shardctl.core.stages.stages import Pipeline, Prefetch, WithOptions
 from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
@@ -273,3 +273,67 @@ def _check_choices(choices: call.Pipeline) -> None:
 def _fused(shuffle: Shuffle, repeat: parts.Stage) -> Node:
     assert isinstance(repeat, call.Repeat)
     return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, repeat.count)
+
+
+# What TensorFlow makes of a pipeline before it runs it, as far as that shows in an order.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rewrites:
+    """Which rewrites are made.
+
+    by_default: those of `apply_default_optimizations`: noop_elimination, map_parallelization and
+        inject_prefetch.
+    fusion: shuffle_and_repeat_fusion.
+    """
+
+    by_default: bool = True
+    fusion: bool = True
+
+    @classmethod
+    def of(cls, options: WithOptions) -> Rewrites:
+        """Return those that options leave on."""
+        by_default = options.optimizations is not False
+        fusion = by_default if options.fusion is None else options.fusion
+        return cls(by_default=by_default, fusion=fusion)
+
+    def fuses(self, stages: tuple[Stage, ...], index: int) -> bool:
+        """Whether a stage is a repeat that becomes one op with the shuffle right before it.
+
+        >>> stages = (call.Shuffle(buffer=9), call.Repeat(count=2), call.Repeat(count=2))
+        >>> [Rewrites().fuses(stages, index) for index in range(3)]
+        [False, True, False]
+        """
+        return (
+            self.fusion
+            and index > 0
+            and isinstance(stages[index], call.Repeat)
+            and isinstance(stages[index - 1], call.Shuffle)
+        )
+
+
+def optimized(pipeline: Pipeline) -> Pipeline:
+    """Return the pipeline as it runs, but for the fusions, which have no call of their own.
+
+    >>> shuffle = call.Shuffle(buffer=9, seed=1)
+    >>> stages = (shuffle, call.Take(count=-1), call.Repeat(count=1), call.Repeat(count=2))
+    >>> [stage.name for stage in optimized(Pipeline(stages=stages)).stages]
+    ['shuffle', 'repeat', 'prefetch']
+    """
+    if not Rewrites.of(options_of(pipeline)).by_default:
+        return pipeline
+    pipeline = _optimized(pipeline)
+    # TensorFlow looks past options, and adds none behind a prefetch.
+    last = next((one for one in pipeline.stages[::-1] if not isinstance(one, WithOptions)), None)
+    if isinstance(last, Prefetch):
+        return pipeline
+    return replace(pipeline, stages=(*pipeline.stages, Prefetch()))
+
+
+def _optimized(pipeline: Pipeline) -> Pipeline:
+    return Pipeline(
+        source=pipeline.source.mapped(_optimized),
+        stages=tuple(
+            stage.as_run.mapped(_optimized) for stage in pipeline.stages if not stage.is_noop
+        ),
+    )

@@ -14,6 +14,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.loaders.asked import Asked
+from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
@@ -33,6 +34,8 @@ class LoaderOrder(Order):
     """
 
     continued_by = "loader"
+
+    handed_out: HandedOut
 
     def __init__(
         self,
@@ -126,11 +129,6 @@ class LoaderOrder(Order):
     def num_in_turn(self) -> int | None:
         """How many files are streamed at once, None where examples are read by their index."""
         return self.handed_out.num_in_turn
-
-    def num_again(self, all_hosts: Sequence[Order]) -> int:
-        """Return how many examples an epoch of all hosts has in place of others, this one first."""
-        of_loader = [order.handed_out for order in all_hosts if isinstance(order, LoaderOrder)]
-        return self.handed_out.num_again(of_loader)
 
     @property
     def unshuffled(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.instructions.reads import Reads
     from shardctl.core.instructions.split_range import SplitRange
+    from shardctl.core.loaders.handed_out import HandedOut
     from shardctl.core.order.example_codes import ExampleCodes
     from shardctl.core.settings.read_settings import ReadSettings
     from shardctl.core.stages.stages import Read
@@ -55,10 +56,10 @@ class Order(ABC):
 
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
+    handed_out: indices in place of codes, of another loader than TFDS's reader.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
-    begins_anywhere: whether file instructions alone continue it from any position.
     """
 
     continued_by: ContinuedBy
@@ -70,7 +71,7 @@ class Order(ABC):
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
-    begins_anywhere = False
+    handed_out: HandedOut | None = None
     _ranges: tuple[SplitRange, ...]
 
     def __eq__(self, other: object) -> bool:
@@ -328,10 +329,6 @@ class Order(ABC):
     def num_in_turn(self) -> int | None:
         """How many files are read at once, None where examples are read by their index."""
         return None
-
-    def num_again(self, all_hosts: Sequence[Order]) -> int:
-        """Return how many examples an epoch of all hosts has in place of others, this one first."""
-        return 0
 
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""

@@ -73,7 +73,6 @@ class ReaderOrder(Order):
 
     continued_by = "file_instructions"
     finds_in_pieces = True
-    begins_anywhere = True
 
     @checked
     def __init__(

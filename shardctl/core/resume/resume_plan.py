@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 
-from shardctl.core.arguments.kinds import made_kind
+from shardctl.core.arguments.kinds import Whole, made_kind
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HostBy
 from shardctl.core.instructions.file_instruction import FileInstruction
@@ -374,9 +374,9 @@ class ShardCall:
 
     call: ClassVar[str] = "shard"
 
-    num_shards: int
-    index: int
-    skip_instructions: int = 0
+    num_shards: Whole
+    index: Whole
+    skip_instructions: Whole = 0
 
     def __str__(self) -> str:
         words = f"shard({self.num_shards}, {self.index})"
@@ -394,8 +394,8 @@ class ShuffleCall:
 
     call: ClassVar[str] = "shuffle"
 
-    buffer_size: int
-    seed: int | None
+    buffer_size: Whole
+    seed: Whole | None
 
     def __str__(self) -> str:
         return f"shuffle({self.buffer_size}, seed={self.seed})"
@@ -407,7 +407,7 @@ class TakeCall:
 
     call: ClassVar[str] = "take"
 
-    count: int
+    count: Whole
 
     def __str__(self) -> str:
         return f"take({self.count})"
@@ -419,8 +419,8 @@ class ConcatenateCall:
 
     call: ClassVar[str] = "concatenate"
 
-    first_epoch: int
-    last_epoch: int
+    first_epoch: Whole
+    last_epoch: Whole
 
     def __str__(self) -> str:
         return f"concatenate(epochs {self.first_epoch} to {self.last_epoch})"
@@ -432,7 +432,7 @@ class BatchCall:
 
     call: ClassVar[str] = "batch"
 
-    batch_size: int
+    batch_size: Whole
     drop_remainder: bool
 
     def __str__(self) -> str:

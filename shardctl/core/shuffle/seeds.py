@@ -9,6 +9,7 @@ from operator import index
 import numpy as np
 from numpy.typing import NDArray
 
+from shardctl.core.arguments.kinds import Whole
 from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.philox import philox_block, philox_samples
 from shardctl.core.tfds_rules import (
@@ -25,8 +26,8 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 class KernelSeeds:
     """The two 64-bit seeds of one Philox stream, as the shuffle kernel takes them."""
 
-    seed: int
-    seed2: int
+    seed: Whole
+    seed2: Whole
 
     def __post_init__(self) -> None:
         for name, value in (("seed", self.seed), ("seed2", self.seed2)):

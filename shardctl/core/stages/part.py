@@ -95,7 +95,7 @@ class Part:
 
     @property
     def effect(self) -> str:
-        """What it does to the order, without a full stop."""
+        """What it does to the order, without a full stop; mostly a constant of the class."""
         return ""
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
@@ -140,10 +140,13 @@ class Stage(Part):
 
     takes_function: the first argument of the call is a function of the script.
     keeps_order: it changes no order, though it parts a shuffle from a repeat.
+    is_plain: it is a method of tf.data whose arguments are its own; else a function, a dataset or
+        options are among them.
     """
 
     takes_function: ClassVar[bool] = False
     keeps_order: ClassVar[bool] = False
+    is_plain: ClassVar[bool] = True
 
     def goes_on(self, endless: bool) -> bool:
         """Return whether it never ends, behind what is endless or not."""
@@ -171,6 +174,8 @@ class Stage(Part):
 
     def in_tf(self) -> TfCall | None:
         """Return the method of tf.data that it is, None where its arguments are no plain ones."""
+        if not self.is_plain:
+            return None
         first, said = self.parameters[:1], said_of(self)
         by_place = (getattr(self, one.name, None) for one in first)
         by_name = {

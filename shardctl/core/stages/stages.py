@@ -168,11 +168,7 @@ class Unbatch(Stage):
     """`ds.unbatch()`."""
 
     name = "unbatch"
-
-    @property
-    def effect(self) -> str:
-        """What it takes apart."""
-        return "takes batches apart; keeps the order"
+    effect = "takes batches apart; keeps the order"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -273,6 +269,7 @@ class Cache(Stage):
     """
 
     name = "cache"
+    effect = "later passes repeat the first whole one"
     parameters = (value("filename"),)
     weight = 1.2
 
@@ -283,11 +280,6 @@ class Cache(Stage):
         if filename is None or text(filename) == "":
             return (cls(),)
         return (Opaque.known(CACHE_IN_FILE),)
-
-    @property
-    def effect(self) -> str:
-        """What it keeps."""
-        return "later passes repeat the first whole one"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -300,17 +292,13 @@ class Map(Stage):
     """
 
     name = "map"
+    effect = "keeps the order; parts a shuffle from a repeat"
     parameters = (FUNCTION, value("calls", "num_parallel_calls"), value("deterministic"))
     weight = 1.0
     takes_function = True
     keeps_order = True
     calls: Calls | None = None
     deterministic: bool | None = None
-
-    @property
-    def effect(self) -> str:
-        """What it parts."""
-        return "keeps the order; parts a shuffle from a repeat"
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that threads hand out what is ready first, where they do."""
@@ -331,6 +319,7 @@ class Prefetch(Stage):
     """`ds.prefetch(size)`: no other order, but it reads ahead; "auto" is AUTOTUNE."""
 
     name = "prefetch"
+    effect = "keeps the order; reads ahead"
     parameters = (value("size", "buffer_size"),)
     weight = 0.8
     keeps_order = True
@@ -341,11 +330,6 @@ class Prefetch(Stage):
         """Return a prefetch; None is AUTOTUNE."""
         return (cls(**{name: given for name, given in values.items() if given is not None}),)
 
-    @property
-    def effect(self) -> str:
-        """What it does besides."""
-        return "keeps the order; reads ahead"
-
 
 @dataclass(frozen=True, kw_only=True)
 class AssertCardinality(Stage):
@@ -355,18 +339,11 @@ class AssertCardinality(Stage):
     """
 
     name = "assert_cardinality"
+    is_plain = False
+    effect = "keeps the order; parts a shuffle from a repeat"
     parameters = (value("count", "expected_cardinality"),)
     keeps_order = True
     count: Cardinality
-
-    @property
-    def effect(self) -> str:
-        """What it parts."""
-        return "keeps the order; parts a shuffle from a repeat"
-
-    def in_tf(self) -> TfCall | None:
-        """Return None: it is a function that `apply` takes."""
-        return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -380,6 +357,7 @@ class WithOptions(Stage):
     """
 
     name = "with_options"
+    is_plain = False
     parameters = (
         value("deterministic", by_name=True),
         value("fusion", "shuffle_and_repeat_fusion", by_name=True),
@@ -410,23 +388,16 @@ class WithOptions(Stage):
             said.append("parallel maps hand out what is ready first")
         return "; ".join(said)
 
-    def in_tf(self) -> TfCall | None:
-        """Return None: it takes an object of options."""
-        return None
-
 
 @dataclass(frozen=True, kw_only=True)
 class Concatenate(Stage):
     """`ds.concatenate(other)`."""
 
     name = "concatenate"
+    is_plain = False
+    effect = "goes on with another dataset"
     parameters = (value("other", "dataset", takes="pipeline"),)
     other: Pipeline
-
-    @property
-    def effect(self) -> str:
-        """What follows."""
-        return "goes on with another dataset"
 
     def goes_on(self, endless: bool) -> bool:
         """Return whether either never ends."""
@@ -440,10 +411,6 @@ class Concatenate(Stage):
         known = [one for one in both if one is not None]
         return sum(known) if len(known) == len(both) else None
 
-    def in_tf(self) -> TfCall | None:
-        """Return None: it takes a dataset."""
-        return None
-
 
 @dataclass(frozen=True, kw_only=True)
 class Filter(Stage):
@@ -454,13 +421,10 @@ class Filter(Stage):
     """
 
     name = "filter"
+    is_plain = False
+    effect = "drops elements by what is in them"
     parameters = (value("", "predicate", takes="code"), value("kept", by_name=True))
     kept: Word | None = None
-
-    @property
-    def effect(self) -> str:
-        """What it drops."""
-        return "drops elements by what is in them"
 
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return that nobody says which pass, where that is so."""
@@ -470,10 +434,6 @@ class Filter(Stage):
 
     def length(self, count: Count, others: Sequence[Count] = ()) -> None:
         """Return None: the data decides."""
-
-    def in_tf(self) -> TfCall | None:
-        """Return None: its function is in the script."""
-        return None
 
 
 CACHE_IN_FILE = "cache(filename)"
@@ -515,6 +475,7 @@ class Opaque(Stage, Source):
     """
 
     name = "opaque"
+    is_plain = False
     parameters = (value("call"), value("reason"))
     call: Word
     reason: str = ""
@@ -539,10 +500,6 @@ class Opaque(Stage, Source):
 
     def length(self, *counts: object) -> None:
         """Return None: nobody knows."""
-
-    def in_tf(self) -> TfCall | None:
-        """Return None: what it does is in the script."""
-        return None
 
 
 # What a reader is given besides its settings.
@@ -794,14 +751,10 @@ class Shared(Source):
     """
 
     name = "shared"
+    effect = "the same dataset object as above; its iterators take their seeds in turn"
     parameters = (value("label"), value("pipeline", "dataset", takes="pipeline"))
     label: Word
     pipeline: Pipeline
-
-    @property
-    def effect(self) -> str:
-        """What it is."""
-        return "the same dataset object as above; its iterators take their seeds in turn"
 
     @property
     def never_ends(self) -> bool:

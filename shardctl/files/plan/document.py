@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, fields
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from shardctl.core.resume.resume_plan import (
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.fields import flag, mapping, only_keys, shown
+from shardctl.files import fields
 from shardctl.files.head import assumed, identity_head
 
 PLAN_VERSION = 1
@@ -207,30 +207,14 @@ def read_call(value: object) -> TfCall:
         DatasetError: a call that no plan has.
     """
     what = "a call of after_read"
-    record = _of_words(value) if isinstance(value, str) else mapping(value, what)
+    record = _of_words(value) if isinstance(value, str) else fields.mapping(value, what)
     kind = _KINDS.get(str(record.get("call")))
     if kind is None:
-        raise DatasetError(f"{what}: {shown(record.get('call'))}; there are {choices(_KINDS)}")
-    known = fields(kind)
-    only_keys(record, ("call", *(field.name for field in known)), what)
-    arguments: dict[str, Any] = {}
-    for field in known:
-        if field.name in record:
-            arguments[field.name] = _argument(field.name, record[field.name])
-        elif field.default is MISSING:
-            raise DatasetError(f"{what}: {kind.call} has no {field.name}")
-    return kind(**arguments)
-
-
-def _argument(name: str, value: object) -> int | bool | None:
-    what = f"{name} in after_read"
-    if name == "drop_remainder":
-        return flag(value, what)
-    if name == "seed" and value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise DatasetError(f"{what} must be a whole number, not {shown(value)}")
-    return value
+        raise DatasetError(
+            f"{what}: {fields.shown(record.get('call'))}; there are {choices(_KINDS)}"
+        )
+    arguments = {key: value for key, value in record.items() if key != "call"}
+    return fields.record(kind, arguments, f"after_read.{kind.call}")
 
 
 # Each group is named after the argument that it says.
@@ -250,7 +234,7 @@ def _of_words(text: str) -> dict[str, object]:
     """Return the mapping of a call that was written as text, as all were in older files."""
     match = _WORDS.fullmatch(text)
     if match is None:
-        raise DatasetError(f"after_read holds calls, not {shown(text)}")
+        raise DatasetError(f"after_read holds calls, not {fields.shown(text)}")
     record: dict[str, object] = {"call": text.partition("(")[0]}
     for name, word in match.groupdict().items():
         if word is None:

@@ -13,31 +13,23 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.loaders.stop import LoaderCall, Stop
-from shardctl.core.order.order import ContinuedBy
+from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,
-    MODES,
     UNSEEDED_MODES,
     WITHOUT_END,
-    ConsumedSource,
-    FurtherEpoch,
     HostShare,
     ReaderState,
     ResumePlan,
-    ShuffleState,
 )
-from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.settings.document import settings_of_document
-from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
-from shardctl.files.head import read_assumptions, read_identity, read_refs, read_split_sizes
-from shardctl.files.json_text import parse_json
+from shardctl.files.head import read_identity, read_split_sizes
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
-from shardctl.files.yaml_text import parse_yaml
+from shardctl.files.yaml_text import parse_document
 
 _REQUIRED = (
     "dataset",
@@ -78,10 +70,8 @@ def parse_plan(data: bytes, *, source: str) -> ResumePlan:
     Raises:
         DatasetError: as for `read_plan`.
     """
-    is_json = data.lstrip()[:1] == b"{"
-    parse = parse_json if is_json else parse_yaml
     try:
-        document = parse(data, source=source)
+        document = parse_document(data, source=source)
     except DatasetError as error:
         raise DatasetError(f"{error}; a plan file is written whole by resume --output") from error
     return plan_from_document(document, source=source)
@@ -136,37 +126,15 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
     _check_digest(document, instructions, shares)
     settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
     on_tf_data = settings.reader.on_tf_data
-    pending = document.get("pending")
-    mode = document["mode"]
-    if mode not in MODES:
-        raise DatasetError(f"mode {fields.shown(mode)}: there are {choices(MODES)}")
-    plan = ResumePlan(
+    plan = fields.record(
+        ResumePlan,
+        document,
         dataset=read_identity(document),
-        spec=fields.text(document["spec"], "spec"),
-        mode=mode,
         settings=settings,
-        consumed=fields.count(document["consumed"], "consumed"),
-        epoch=fields.count(document["epoch"], "epoch"),
         remaining=_left(document, "remaining"),
         remaining_total=_left(document, "remaining_total"),
         instructions=instructions,
-        num_pending_instructions=fields.count(
-            document["num_pending_instructions"], "num_pending_instructions"
-        ),
-        pending=None if pending is None else _pending(pending),
         reader_state=_reader_state(document.get("reader")),
-        shuffle=_shuffle(document.get("shuffle")),
-        unseeded=_unseeded(document.get("unseeded")),
-        further_epochs=tuple(
-            _further_epoch(item)
-            for item in fields.items(document["further_epochs"], "further_epochs")
-        ),
-        num_further_epochs=fields.count(document["num_further_epochs"], "num_further_epochs"),
-        from_seen=fields.flag(document.get("from_seen", False), "from_seen"),
-        from_consumed=tuple(
-            fields.count(item, "from_consumed")
-            for item in fields.items(document.get("from_consumed", []), "from_consumed")
-        ),
         hosts=tuple(
             _host(host, what, reads) for (host, what), reads in zip(hosts, shares, strict=True)
         ),
@@ -176,17 +144,14 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
                 fields.items(document["after_read"], "after_read"),
             )
         ),
-        refs=read_refs(document),
-        assumptions=read_assumptions(document),
-        continued_by=_continued_by(
-            document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
+        continued_by=fields.word(
+            CONTINUED_BY,
+            document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader",
+            "continued_by",
         ),
-        stop=_stop(document.get("stop")),
-        advice=tuple(
-            fields.text(item, "advice")
-            for item in fields.items(document.get("advice", []), "advice")
-        ),
-        sources=tuple(map(_source, fields.items(document.get("sources", []), "sources"))),
+        stretches=(),
+        shared=None,
+        warnings=(),
     )
     _check_derived(document, plan)
     return plan
@@ -229,25 +194,6 @@ def _left(document: Mapping[str, object], name: str) -> int:
     return WITHOUT_END if value is None else fields.count(value, name)
 
 
-def _continued_by(value: object) -> ContinuedBy:
-    for known in CONTINUED_BY:
-        if value == known:
-            return known
-    raise DatasetError(f"continued_by {fields.shown(value)}: there are {choices(CONTINUED_BY)}")
-
-
-def _source(value: object) -> ConsumedSource:
-    what = "a source"
-    record = fields.mapping(value, what)
-    fields.only_keys(record, ("data", "spec", "consumed"), what)
-    data, spec = record.get("data"), record.get("spec")
-    return ConsumedSource(
-        data=None if data is None else fields.text(data, f"data of {what}"),
-        spec=None if spec is None else fields.text(spec, f"spec of {what}"),
-        consumed=fields.count(record.get("consumed"), f"consumed of {what}"),
-    )
-
-
 def _check_digest(
     document: Mapping[str, object],
     instructions: Reads,
@@ -272,79 +218,8 @@ def _check_digest(
         )
 
 
-def _pending(value: object) -> tuple[int | str, ...]:
-    ids = fields.items(value, "pending")
-    for one in ids:
-        if type(one) not in (int, str):
-            raise DatasetError(f"pending holds ids, not {fields.shown(one)}")
-    return tuple(ids)
-
-
-def _counts(value: object, names: Sequence[str], what: str) -> dict[str, int]:
-    mapping = fields.mapping(value, what)
-    return {name: fields.count(mapping.get(name), f"{name} of {what}") for name in names}
-
-
 def _reader_state(value: object) -> ReaderState | None:
-    if value is None:
-        return None
-    names = ("open_files", "block_offset", "next_file", "num_files")
-    return ReaderState(**_counts(value, names, "reader"))
-
-
-def _shuffle(value: object) -> ShuffleState | None:
-    if value is None:
-        return None
-    names = ("buffer_size", "num_elements", "num_read", "emitted")
-    seeds = _seeds(fields.mapping(value, "shuffle").get("seeds"), "shuffle")
-    if seeds is None:
-        raise DatasetError("shuffle has no seeds")
-    return ShuffleState(seeds=seeds, **_counts(value, names, "shuffle"))
-
-
-def _unseeded(value: object) -> UnseededBuffer | None:
-    if value is None:
-        return None
-    what = "unseeded"
-    record = fields.mapping(value, what)
-    names = (
-        "buffer_size",
-        "emitted",
-        "num_read",
-        "first_read",
-        "buffers_again",
-        "most_lost",
-        "least_repeated",
-        "most_repeated",
-    )
-    risk = record.get("risk")
-    return UnseededBuffer(
-        **_counts(value, names, what),
-        expected_lost=fields.amount(record.get("expected_lost"), f"expected_lost of {what}"),
-        risk=None if risk is None else fields.amount(risk, f"risk of {what}"),
-    )
-
-
-def _further_epoch(value: object) -> FurtherEpoch:
-    what = "a further epoch"
-    epoch = fields.mapping(value, what)
-    return FurtherEpoch(
-        **_counts(value, ("epoch", "consumed", "num_examples"), what),
-        file_seeds=_seeds(epoch.get("file_seeds"), what),
-        buffer_seeds=_seeds(epoch.get("buffer_seeds"), what),
-    )
-
-
-def _stop(value: object) -> Stop | None:
-    if value is None:
-        return None
-    record = fields.mapping(value, "stop")
-    batches = [None if record.get(n) is None else fields.count(record[n], n) for n in _BATCHES]
-    names = ("consumed", "epoch", "in_epoch", "in_batch")
-    return Stop(**_counts(value, names, "stop"), steps=batches[0], steps_in_epoch=batches[1])
-
-
-_BATCHES = ("steps", "steps_in_epoch")
+    return None if value is None else fields.record(ReaderState, value, "reader")
 
 
 def _loader_call(value: object) -> LoaderCall:
@@ -354,32 +229,19 @@ def _loader_call(value: object) -> LoaderCall:
     numbers: dict[str, int] = {}
     for name, number in record.items():
         if name != "call":
-            numbers[name] = _whole(number, f"{name} of {what}")
+            numbers[name] = fields.whole(number, f"{name} of {what}")
     return LoaderCall(call=fields.name(record.get("call"), what), arguments=numbers)
 
 
-def _whole(value: object, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise DatasetError(f"{what} must be a whole number, not {fields.shown(value)}")
-    return value
-
-
-def _seeds(value: object, what: str) -> KernelSeeds | None:
-    if value is None:
-        return None
-    pair = fields.items(value, f"seeds of {what}")
-    if len(pair) != 2 or any(type(seed) is not int for seed in pair):
-        raise DatasetError(f"seeds of {what} are two whole numbers, not {fields.shown(value)}")
-    return KernelSeeds(seed=pair[0], seed2=pair[1])
-
-
 def _host(value: Mapping[str, object], what: str, reads: Reads) -> HostShare:
-    numbers = _counts(value, ("index", "count", "num_examples"), what)
-    host = Host(index=numbers["index"], count=numbers["count"])
-    if numbers["num_examples"] != reads.num_examples:
+    index, count, num_examples = (
+        fields.count(value.get(name), f"{name} of {what}")
+        for name in ("index", "count", "num_examples")
+    )
+    host = Host(index=index, count=count)
+    if num_examples != reads.num_examples:
         raise DatasetError(
-            f"{what}: num_examples {numbers['num_examples']} where the instructions read "
-            f"{reads.num_examples}"
+            f"{what}: num_examples {num_examples} where the instructions read {reads.num_examples}"
         )
     return HostShare(index=host.index, count=host.count, instructions=reads)
 

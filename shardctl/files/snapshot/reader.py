@@ -7,12 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree, leaf_size
 from shardctl.core.snapshot.snapshot import (
     EVEN,
-    NUM_FIRST_IDS,
-    PinnedSource,
     PinnedSplit,
     ShardHashes,
     Snapshot,
@@ -21,11 +18,10 @@ from shardctl.core.snapshot.snapshot import (
 from shardctl.core.stages.document import pipeline_of
 from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import quoted
-from shardctl.core.tfds_rules import RuleSet
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION
-from shardctl.files.head import read_assumptions, read_head, read_refs
+from shardctl.files.head import read_head
 from shardctl.files.shard_files import files_of_field
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
@@ -114,47 +110,19 @@ def _words(value: object) -> object:
 
 def _snapshot(document: Mapping[str, Any]) -> Snapshot:
     layout = fields.mapping(document.get("layout"), "layout")
-    rules = fields.mapping(document.get("rules"), "rules")
-    pinned = Snapshot(
+    pinned = fields.record(
+        Snapshot,
+        document,
         head=read_head(document),
         ordered=fields.flag(layout.get("ordered"), "ordered"),
         splits=tuple(_splits(layout.get("splits"))),
-        spec=fields.text(document.get("spec"), "spec"),
-        pipeline=_pipeline(document.get("pipeline")),
-        first_ids=tuple(_first_ids(document.get("first_ids"))),
-        rules=RuleSet(
-            version=fields.count(rules.get("version"), "the version of the rules"),
-            tensorflow=fields.text(rules.get("tensorflow"), "tensorflow"),
-            tensorflow_datasets=fields.text(
-                rules.get("tensorflow_datasets"), "tensorflow_datasets"
-            ),
-        ),
+        pipeline=dict(fields.mapping(document.get("pipeline"), "pipeline")),
         tree=_tree(document),
-        refs=read_refs(document),
-        assumptions=read_assumptions(document),
-        sources=tuple(_sources(document.get("sources", []))),
     )
     _check_sources(pinned)
     if pinned.tree.root.hex() != document.get("order"):
         raise DatasetError("order is not the root of the tree")
     return pinned
-
-
-def _pipeline(value: object) -> SettingsDocument:
-    return dict(fields.mapping(value, "pipeline"))
-
-
-def _sources(value: object) -> Iterator[PinnedSource]:
-    for item in fields.items(value, "sources"):
-        record = fields.mapping(item, "a source")
-        fields.only_keys(record, ("data", "label", "title", "ordered"), "a source")
-        data, label = record.get("data"), record.get("label")
-        yield PinnedSource(
-            data=None if data is None else fields.text(data, "data of a source"),
-            label="" if label == "" else fields.split_name(label),
-            title=fields.text(record.get("title"), "title of a source"),
-            ordered=fields.flag(record.get("ordered"), "ordered of a source"),
-        )
 
 
 def _check_sources(pinned: Snapshot) -> None:
@@ -171,15 +139,10 @@ def _check_sources(pinned: Snapshot) -> None:
     named = {source.data for source in pinned.sources}
     if len(named) < len(pinned.sources) or named != {reader.data for reader in readers}:
         raise DatasetError("sources are not the datasets that the stages read")
-    labels = {source.label for source in pinned.sources}
+    labels = {source.label and fields.split_name(source.label) for source in pinned.sources}
     known = {split.name.rpartition("/")[0] if labels != {""} else "" for split in pinned.splits}
     if not known <= labels:
         raise DatasetError("a split is of none of the sources")
-
-
-def _first_ids(value: object) -> Iterator[int | str]:
-    for item in fields.items(value, "first_ids")[:NUM_FIRST_IDS]:
-        yield item if isinstance(item, str) else fields.count(item, "an id")
 
 
 def _tree(document: Mapping[str, Any]) -> HashTree:

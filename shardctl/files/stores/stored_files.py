@@ -12,9 +12,6 @@ from shardctl.core.text import counted
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 
-_MTIME = "mtime:"
-_NO_VERSION = -1  # below it: the place of the text among the other versions
-
 
 class StoredFiles(Sequence[StoredFile]):
     """Files in some order; each is made anew whenever it is asked for, and not kept.
@@ -105,8 +102,7 @@ class FileColumns:
         self._numbers: dict[str, int] = {}
         self._folder_of = array("i")
         self._names = _Texts()
-        self._versions = array("q")
-        self._other_versions = _Texts()
+        self._versions = _Texts()
 
     def add(self, file: StoredFile) -> None:
         """Put a file behind the others."""
@@ -118,32 +114,15 @@ class FileColumns:
         self._folder_of.append(number)
         self._names.add(name)
         self.sizes.append(file.num_bytes)
-        self._versions.append(self._packed_version(file.version))
-
-    def _packed_version(self, version: str) -> int:
-        digits = version[len(_MTIME) :]
-        if version.startswith(_MTIME) and digits.isascii() and digits.isdigit():
-            number = int(digits)
-            if number < 1 << 63 and str(number) == digits:
-                return number
-        if not version:
-            return _NO_VERSION
-        self._other_versions.add(version)
-        return _NO_VERSION - len(self._other_versions)
+        self._versions.add(file.version)
 
     def __len__(self) -> int:
         return len(self.sizes)
 
     def file(self, place: int) -> StoredFile:
         """Return the file at a place."""
-        number = self._versions[place]
-        if number >= 0:
-            version = f"{_MTIME}{number}"
-        elif number == _NO_VERSION:
-            version = ""
-        else:
-            version = self._other_versions[_NO_VERSION - number - 1]
-        return StoredFile(path=self.path(place), num_bytes=self.sizes[place], version=version)
+        path, size = self.path(place), self.sizes[place]
+        return StoredFile(path=path, num_bytes=size, version=self._versions[place])
 
     def path(self, place: int) -> str:
         """Return the path of the file at a place."""

@@ -77,20 +77,9 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     else:
         each = count // num_hosts
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
-    if best is not None and best.num_batches is not None and best.is_uneven:
-        load = best.num_batches
+    if best is not None:
         dropping = _dropping_cures(best, settings)
-        yield phrase(
-            "{}: hosts make {:,} to {:,} batches, so a collective hangs at step {:,}; "
-            "take({}){} gives every host {:,}",
-            best.name,
-            load.min,
-            load.max,
-            load.min,
-            load.min,
-            phrase(" or {drop_remainder=True}") if dropping else "",
-            load.min,
-        )
+        yield from _hang(best, f"{best.name}: ", "{drop_remainder=True}" if dropping else "")
     if settings.shuffles_files and settings.shuffle_seed is None:
         yield phrase(
             "examples: without {shuffle_seed} each host shuffles the files its own way, so the "
@@ -122,16 +111,21 @@ def of_loader(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
             counted(comparison.num_left_out, "example"),
             "is" if is_one else "are",
         )
-    load = own.num_batches
+    yield from _hang(own, "", "{drop_shard_remainder=True}" if drops else "")
+
+
+def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
+    load = strategy.num_batches
     if load is not None and load.min != load.max:
         yield phrase(
-            "hosts make {:,} to {:,} batches, so a collective hangs at step {:,}; take({}){} gives "
-            "every host {:,}",
+            "{}hosts make {:,} to {:,} batches, so a collective hangs at step {:,}; take({}){} "
+            "gives every host {:,}",
+            name,
             load.min,
             load.max,
             load.min,
             load.min,
-            phrase(" or {drop_shard_remainder=True}") if drops else "",
+            phrase(f" or {cure}") if cure else "",
             load.min,
         )
 

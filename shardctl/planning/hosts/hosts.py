@@ -8,16 +8,15 @@ from functools import cached_property
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.hosts.modes import HOST_MODES, HostMode
-from shardctl.core.instructions.subsplit import Resolved
+from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import UsageError
-from shardctl.planning.hosts.readers import OfReaders, sharing_of
-from shardctl.planning.hosts.sharing import OfLoader, Sharing
+from shardctl.planning.hosts.readers import sharing_of
+from shardctl.planning.hosts.sharing import Sharing
 from shardctl.planning.hosts.strategy import Strategy
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
@@ -152,36 +151,14 @@ def hosts(
     >>> [(one.name, one.idle_hosts) for one in found.strategies], found.recommended.name
     ([('even', 0), ('files', 0), ('examples', 0)], 'files')
     """
-    return compared(sharing_of(as_dataset(dataset), spec, as_settings(settings)), hosts)
-
-
-def hosts_of(
-    resolved: Resolved,
-    num_hosts: int | Sequence[int],
-    settings: ReadSettings,
-    modes: Sequence[HostMode] | None = None,
-) -> HostsPlan:
-    """Return what hosts read of a spec that is resolved, in some of the modes; see `hosts`.
-
-    Where stages have several readers, each is taken to read that spec.
-    """
-    if not settings.reader.shares_in_modes:
-        return compared(OfLoader(resolved, settings), num_hosts)
-    sharing = OfReaders(settings, [(settings, resolved)])
-    return compared(sharing, num_hosts, None if modes is None else [mode.word for mode in modes])
-
-
-def compared(
-    sharing: Sharing, num_hosts: int | Sequence[int], ways: Sequence[str] | None = None
-) -> HostsPlan:
-    """Return what hosts get in some of the ways to share; see `hosts`."""
-    counts = (num_hosts,) if isinstance(num_hosts, int) else tuple(num_hosts)
+    sharing = sharing_of(as_dataset(dataset), spec, as_settings(settings))
+    counts = (hosts,) if isinstance(hosts, int) else tuple(hosts)
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
             raise UsageError(
                 phrase("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
             )
-    keep = isinstance(num_hosts, int)  # as which every whole number is kept
+    keep = isinstance(hosts, int)  # as which every whole number is kept
     # A host, or a row that is cut for one, takes about a microsecond.
     num_rows = len(sharing.reads)
     progress = Progress(
@@ -197,17 +174,15 @@ def compared(
         settings=sharing.settings,
         judged=sharing.judged,
         comparisons=tuple(
-            _comparison(sharing, count, sharing.ways if ways is None else ways, keep_columns=keep)
+            _comparison(sharing, count, keep_columns=keep)
             for count in progress.over(counts, lambda count: count + num_rows)
         ),
         warnings=sharing.resolved.warnings,
     )
 
 
-def _comparison(
-    sharing: Sharing, num_hosts: int, ways: Sequence[str], *, keep_columns: bool
-) -> Comparison:
-    strategies = [sharing.strategy(way, num_hosts) for way in ways]
+def _comparison(sharing: Sharing, num_hosts: int, *, keep_columns: bool) -> Comparison:
+    strategies = [sharing.strategy(way, num_hosts) for way in sharing.ways]
     if not keep_columns:
         strategies = [replace(one, columns=None, batches=None) for one in strategies]
     return Comparison(

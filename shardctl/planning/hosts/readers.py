@@ -77,6 +77,13 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
     return OfReaders(settings if alone is None else alone[0], list(found.values()))
 
 
+def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
+    """Return what hosts share of a spec that is resolved, which each reader of stages reads."""
+    if not settings.reader.shares_in_modes:
+        return OfLoader(resolved, settings)
+    return OfReaders(settings, [(settings, resolved)])
+
+
 def _refuse_one_host(stages: Pipeline) -> None:
     for part in parts_of(stages):
         if isinstance(part, Shard) and part.num_shards > 1:
@@ -142,10 +149,10 @@ class OfReaders(Sharing):
         total, epochs = self._all.num_examples, settings.epochs
         if total * epochs > INT64_MAX:
             raise UsageError(phrase("{epochs=} of {} examples is too many", total, epochs=epochs))
-        batch, chain = _last_batch(self._pipeline), self._chain_of(self._pipeline)
+        batch, self._chain = _last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
-        self.is_simple = batch is None and chain is not None and chain.repeat is None
+        self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
 
     def _chain_of(self, pipeline: Pipeline) -> Chain | None:
         """Return stages whose counts follow without playing them, None where they do not."""
@@ -186,9 +193,8 @@ class OfReaders(Sharing):
 
     def _batches(self, sizes: Sequence[Int64s]) -> Int64s | None:
         """Return the steps of hosts that get so many examples of each reader, None without any."""
-        chain = self._chain_of(self._pipeline)
-        if chain is not None:
-            return None if chain.batch is None else _handed_out(chain, sizes[0])[1]
+        if self._chain is not None:
+            return None if self._chain.batch is None else _handed_out(self._chain, sizes[0])[1]
         pipeline, parts = self._pipeline, parts_of(self._pipeline)
         seeded = all(not isinstance(p, SampleFromDatasets) or p.seed is not None for p in parts)
         if seeded and self.settings.global_seed is None:

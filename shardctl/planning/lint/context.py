@@ -28,7 +28,6 @@ from shardctl.planning.lint.chains import Chain, StageAt, chains, repeats, shuff
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
-    from shardctl.planning.hosts.hosts import HostsPlan
     from shardctl.planning.hosts.strategy import Strategy
 
 
@@ -376,19 +375,20 @@ class LintContext:
 
     @cached_property
     def _strategies(self) -> dict[str, Strategy]:
-        from shardctl.planning.hosts.hosts import hosts_of
+        from shardctl.planning.hosts.readers import sharing_of_resolved
 
-        def shared(read: Read, settings: ReadSettings) -> HostsPlan:
-            return hosts_of(read.resolved, self.num_hosts, settings, (self.host_mode,))
+        def shared(read: Read, settings: ReadSettings) -> Strategy:
+            sharing = sharing_of_resolved(read.resolved, settings)
+            return sharing.strategy(sharing.judged, self.num_hosts)
 
-        plans = {}
+        found = {}
         for read in self.reads:
             try:
-                plans[read.spec] = shared(read, self.settings)
+                found[read.spec] = shared(read, self.settings)
             except ShardctlError:
                 # Stages of an open count: what the hosts read is known all the same.
-                plans[read.spec] = shared(read, replace(self.settings, stages=None))
-        return {spec: plan.comparisons[0].strategy(plan.judged) for spec, plan in plans.items()}
+                found[read.spec] = shared(read, replace(self.settings, stages=None))
+        return found
 
     def shares(self, read: Read) -> Strategy:
         """Return what each host gets of a spec."""

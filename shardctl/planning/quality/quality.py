@@ -29,7 +29,6 @@ from shardctl.planning.quality.across import (
     across_epochs,
     across_hosts,
 )
-from shardctl.planning.quality.memory import MemoryBudget, memory_budget
 from shardctl.planning.quality.metrics import (
     buffer_coverage,
     far_metrics,
@@ -57,10 +56,12 @@ from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
+    MemoryBudget,
     Question,
     alternatives,
     buffer_for_target,
     has_alternatives,
+    memory_budget,
     refuse_fixed_buffer,
     with_buffer,
 )

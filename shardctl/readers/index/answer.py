@@ -113,15 +113,10 @@ class Index(Tabular):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArrangedSplit:
-    """The files of a split in shard order, kept as columns where they are many.
-
-    template: how they are named, as TFDS writes templates (`{DATASET}-{SPLIT}.{FILEFORMAT}-
-        {SHARD_X_OF_Y}`), None where they follow none.
-    """
+    """The files of a split in shard order, kept as columns where they are many."""
 
     name: str
     files: Sequence[StoredFile]
-    template: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

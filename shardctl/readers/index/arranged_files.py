@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -14,6 +15,7 @@ from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
+from shardctl.core.tfds_rules import MIN_SHARD_DIGITS
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.answer import (
     ArrangedSplit,
@@ -131,7 +133,7 @@ class ArrangedFiles:
                 split=Split(
                     name=arranged.name,
                     shard_lengths=PackedInts(lengths),
-                    files=(self._shard_files(arranged, files),),
+                    files=(self._shard_files(files),),
                     num_bytes=sum(sizes),
                     shard_bytes=sizes,
                 ),
@@ -140,21 +142,12 @@ class ArrangedFiles:
             )
             first = stop
 
-    def _shard_files(self, arranged: ArrangedSplit, files: Sequence[StoredFile]) -> ShardFiles:
-        """Return the names of files: by their template, where it says just these."""
+    def _shard_files(self, files: Sequence[StoredFile]) -> ShardFiles:
+        """Return the names of files: by a pattern, where one says just these."""
         names = tuple(file.path.removeprefix(self._root) for file in files)
-        if arranged.template is not None and len(files) == len(arranged.files) and files:
-            templated = ShardFiles.from_template(
-                arranged.template,
-                dataset=self._arranged.name or "",
-                split=arranged.name,
-                file_format=self.file_format,
-                num_shards=len(files),
-                data_dir=self._arranged.root,
-            )
-            if tuple(templated) == names:
-                return templated
-        return ShardFiles(data_dir=self._arranged.root, num_shards=len(names), names=names)
+        root = self._arranged.root
+        plain = ShardFiles(data_dir=root, num_shards=len(names), names=names)
+        return patterned(names, data_dir=root) or plain
 
     def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
         for place in sorted(counts.broken)[: None if all_of_them else 1]:
@@ -169,6 +162,22 @@ class ArrangedFiles:
                     version=file.version,
                     finding=replace(finding, expected=None),
                 )
+
+
+def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:
+    """Return names as a pattern with the index of the shard in it, None where they follow none.
+
+    >>> files = patterned(["a-00000-of-00002", "a-00001-of-00002"])
+    >>> files and files.pattern.replace("\0", "#")
+    'a-#-of-00002'
+    """
+    zero = "0" * max(MIN_SHARD_DIGITS, len(str(len(names))))
+    for found in re.finditer(f"(?={zero})", names[0]) if names else ():
+        pattern = names[0][: found.start()] + "\0" + names[0][found.start() + len(zero) :]
+        files = ShardFiles(data_dir=data_dir, pattern=pattern, num_shards=len(names))
+        if all(files[index] == name for index, name in enumerate(names)):
+            return files
+    return None
 
 
 def _one_behind_the_other(parts: Sequence[Sequence[StoredFile]]) -> OnDemand[StoredFile]:

@@ -6,6 +6,7 @@ import os
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import accumulate, chain
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
@@ -17,12 +18,11 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION, Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
-from shardctl.files.json_text import read_json
 from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
-from shardctl.files.yaml_text import read_yaml
+from shardctl.files.yaml_text import read_document
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
 from shardctl.readers.layout_document import folder_of_layout
 from shardctl.readers.records.contents import Compression
@@ -33,6 +33,34 @@ KIND = "index"
 def is_index_document(document: object) -> bool:
     """Return whether a layout file is the document of `index`."""
     return isinstance(document, Mapping) and document.get("kind") == KIND
+
+
+@dataclass(frozen=True)
+class _Broken:
+    """A file that was left out because it is broken, as the document has it."""
+
+    path: str
+    split: str | None
+    kind: str
+    reason: str | None
+    record: int | None
+    byte: int | None
+    num_bytes: int
+    version: str
+
+    def file(self) -> BrokenFile:
+        """Return the file; what was found is not told any closer."""
+        finding = FileFinding(
+            filename=self.path.rpartition("/")[2],
+            expected=None,
+            found=None,
+            reason=self.reason,
+            kind="broken",
+            split=self.split,
+        )
+        return BrokenFile(
+            path=self.path, num_bytes=self.num_bytes, version=self.version, finding=finding
+        )
 
 
 def index_document(index: Index, beside: str | None = None) -> Document:
@@ -57,16 +85,18 @@ def index_document(index: Index, beside: str | None = None) -> Document:
             for problem in index.problems
         ]
         document["broken"] = [
-            {
-                "path": file.path,
-                "split": file.finding.split,
-                "kind": file.finding.kind,
-                "reason": file.finding.reason,
-                "record": file.finding.record,
-                "byte": file.finding.byte,
-                "num_bytes": file.num_bytes,
-                "version": file.version,
-            }
+            asdict(
+                _Broken(
+                    path=file.path,
+                    split=file.finding.split,
+                    kind=file.finding.kind,
+                    reason=file.finding.reason,
+                    record=file.finding.record,
+                    byte=file.finding.byte,
+                    num_bytes=file.num_bytes,
+                    version=file.version,
+                )
+            )
             for file in index.broken
         ]
     return document
@@ -215,7 +245,7 @@ def read_index_file(path: AnyPath) -> IndexedLayout:
     Raises:
         DatasetError: it cannot be read, or is something else.
     """
-    document = (read_json if path.suffix == ".json" else read_yaml)(path)
+    document = read_document(path)
     with fields.said_about(printable(str(path))):
         if not is_index_document(document):
             raise DatasetError("it is not a layout that shardctl index wrote")
@@ -239,6 +269,10 @@ def read_index_document(
         raise DatasetError("it is what index --check said of a layout, and no layout itself")
     stated = read_head(layout)
     folder = data_dir(stated.data_dir)
+    broken = [
+        fields.record(_Broken, item, f"broken[{index}]").file()
+        for index, item in enumerate(fields.items(layout.get("broken", []), "broken"))
+    ]
     parts = [
         _read_split(fields.mapping(item, "a split"), folder)
         for item in fields.items(layout.get("splits"), "splits")
@@ -250,7 +284,7 @@ def read_index_document(
         file_format=fields.file_format(stated.file_format),
         compression=fields.compression(layout.get("compression")),
         data_dir=folder,
-        notes=tuple(_left_out(layout)),
+        notes=tuple(_left_out(layout, broken)),
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         splits=tuple(split for split, _, _ in parts),
         origin=COUNTED_LAYOUT,
@@ -261,8 +295,8 @@ def read_index_document(
         dataset,
         [sizes for _, sizes, _ in parts],
         [versions for _, _, versions in parts],
-        [_read_broken(item) for item in fields.items(layout.get("broken", []), "broken")],
-        [fields.text(item, "a path") for item in fields.items(layout.get("paths", []), "paths")],
+        broken,
+        fields.texts(layout.get("paths", []), "paths"),
         {
             fields.split_name(name): fields.text(glob, "a glob")
             for name, glob in fields.mapping(layout.get("globs", {}), "globs").items()
@@ -270,34 +304,15 @@ def read_index_document(
     )
 
 
-def _left_out(layout: Mapping[str, object]) -> Iterator[str]:
+def _left_out(layout: Mapping[str, object], broken: Sequence[BrokenFile]) -> Iterator[str]:
     """Yield what is not in a layout that was written though not all was whole."""
-    for item in fields.items(layout.get("problems", []), "problems"):
-        problem = fields.mapping(item, "a problem")
-        yield fields.text(problem.get("reason"), "reason of a problem")
-    broken = fields.items(layout.get("broken", []), "broken")
+    for index, item in enumerate(fields.items(layout.get("problems", []), "problems")):
+        problem = fields.mapping(item, f"problems[{index}]")
+        yield fields.text(problem.get("reason"), f"problems[{index}].reason")
     if broken:
-        first = quoted(_read_broken(broken[0]).path, 200)
         others = " and others" if len(broken) > 1 else ""
+        first = quoted(broken[0].path, 200)
         yield f"{counted(len(broken), 'broken file')} left out: {first}{others}"
-
-
-def _read_broken(item: object) -> BrokenFile:
-    record = fields.mapping(item, "a broken file")
-    path = fields.text(record.get("path"), "path of a broken file")
-    return BrokenFile(
-        path=path,
-        num_bytes=fields.count(record.get("num_bytes"), "num_bytes of a broken file"),
-        version=fields.text(record.get("version"), "version of a broken file"),
-        finding=FileFinding(
-            filename=path.rpartition("/")[2],
-            expected=None,
-            found=None,
-            reason=fields.text(record.get("reason"), "reason of a broken file"),
-            kind="broken",
-            split=fields.text(record.get("split"), "split of a broken file"),
-        ),
-    )
 
 
 def _read_split(

@@ -127,6 +127,9 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
     if arranged.file_format is not None:
         return arranged.file_format
     files = chain.from_iterable(split.files for split in arranged.splits)
+    if ".riegeli" in (path := next(files).path):  # which begins as array_record does
+        raise DatasetError(f"{quoted(path, 200)}: {why_not_read('riegeli')}")
+    files = chain.from_iterable(split.files for split in arranged.splits)
     # A compressed file that holds nothing does not tell.
     first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
     found = next(filter(None, map(format_of, first)), None)

@@ -15,7 +15,7 @@ from shardctl.readers.index.listing import Listing
 from shardctl.readers.index.naming.folders import dataset_of_folder
 from shardctl.readers.index.naming.shard_sets import Folders, SplitSets
 from shardctl.readers.index.naming.splits_by_hand import splits_by_hand
-from shardctl.readers.index.naming.splits_by_names import SplitOrder, splits_by_names, template_of
+from shardctl.readers.index.naming.splits_by_names import SplitOrder, splits_by_names
 
 
 def arrange(
@@ -46,18 +46,8 @@ def arrange(
     arranged: list[ArrangedSplit] = []
     problems: list[NameProblem] = []
     for one in chosen:
-        template = None
-        if len(one.sets) == 1:
-            template = template_of(
-                one.sets[0],
-                folders.below(one.sets[0]),
-                named=one.named,
-                dataset=dataset,
-                split=one.name,
-                file_format=file_format,
-            )
         order = SplitOrder(folders, one)
-        arranged.append(ArrangedSplit(name=one.name, files=order.files, template=template))
+        arranged.append(ArrangedSplit(name=one.name, files=order.files))
         problems += order.problems
         notes += tuple(order.notes)
     return Arrangement(

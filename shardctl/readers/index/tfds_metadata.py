@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,9 +17,10 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
-from shardctl.core.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_DIGITS
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
+from shardctl.readers.index.arranged_files import patterned
 
 _INDEX = "\0"  # stands for the index of the shard, as in ShardFiles
 # TFDS core/naming.py, _NAME_CLASS, and core/splits.py, _SUB_SPEC_RE.
@@ -162,7 +163,9 @@ def _below(split: Split, folder: str) -> ShardFiles:
     names = tuple(
         prefix + name for prefix, part in zip(prefixes, parts, strict=True) for name in part
     )
-    return _patterned(names) or ShardFiles(names=names, num_shards=len(names))
+    if len(names) == 1:  # which needs no index
+        return ShardFiles(pattern=names[0], num_shards=1)
+    return patterned(names) or ShardFiles(names=names, num_shards=len(names))
 
 
 def _prefix(part: ShardFiles, split: Split, folder: str) -> str:
@@ -188,24 +191,6 @@ def _elsewhere(there: str, split: Split, folder: str) -> UsageError:
         f"{quoted(folder, 200)}: TFDS looks for them beside its metadata; name their folder, or "
         "one above it, or link them there"
     )
-
-
-def _patterned(names: Sequence[str]) -> ShardFiles | None:
-    """Return names as a pattern with the index of the shard in it, None where they follow none.
-
-    One file needs no index.
-    """
-    count = len(names)
-    if count == 1:
-        return ShardFiles(pattern=names[0], num_shards=1)
-    zero = "0" * max(MIN_SHARD_DIGITS, len(str(count)))
-    for found in re.finditer(f"(?={zero})", names[0]):
-        at = found.start()
-        pattern = names[0][:at] + _INDEX + names[0][at + len(zero) :]
-        files = ShardFiles(pattern=pattern, num_shards=count)
-        if all(files[index] == name for index, name in enumerate(names)):
-            return files
-    return None
 
 
 def _template(files: ShardFiles, dataset: Dataset, split: Split) -> str | None:

@@ -9,8 +9,8 @@ from typing import Literal
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable
 from shardctl.files.stores.store import ByteSource
-from shardctl.readers.records.arrow_library import pyarrow_module
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
+from shardctl.readers.records.parquet import pyarrow_module
 from shardctl.readers.records.ranges.window import RangeFile, Window
 
 _MAGIC = b"ARROW1"

@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import importlib
 from dataclasses import replace
 from typing import Any, BinaryIO
 
+from shardctl.core.provided import provided
+from shardctl.core.tfds_rules import requirement_beside
+from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.store import ByteSource
-from shardctl.readers.records.arrow_library import pyarrow_module
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
 from shardctl.readers.records.ranges.window import RangeFile
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32
+
+
+def pyarrow_module(name: str, what: str) -> Any:
+    """Return a module of pyarrow that `what` needs, as "reading parquet files".
+
+    Raises:
+        MissingDependencyError: it is not installed, or too new for the NumPy that TensorFlow takes.
+    """
+    try:
+        importlib.import_module("pyarrow")  # not asked for again where its module is loaded
+        return importlib.import_module(name)
+    except ImportError as error:
+        beside = requirement_beside(provided("installed_version")("tensorflow") or "", "pyarrow")
+        raise MissingDependencyError(
+            f"{what} needs a package: pip install '{beside or 'shardctl[files]'}'"
+        ) from error
 
 
 class Parquet:

@@ -1,17 +1,20 @@
-"""All sidecars of some record files: what they say of each, and where it is not so."""
+"""What files beside record files say of them, and where it is not so.
+
+MosaicML's index.json (mosaicml-streaming 0.13, streaming/base/format/base/writer.py and reader.py,
+hashing.py), and the dataset_info.json of TFDS and of Hugging Face Datasets (datasets 5.2, info.py,
+naming.py and arrow_dataset.py), which have one name.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Any, Protocol
+from typing import Any
 
-from shardctl.core.dataset.dataset import Dataset, Split, shard_named
-from shardctl.core.text import quoted
+from shardctl.core.text import counted, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -20,13 +23,35 @@ from shardctl.files.json_text import parse_json
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from shardctl.files.stores.transfer.concurrently import concurrently
-from shardctl.readers.records.contents import Told, untold
 from shardctl.readers.tfds_metadata import dataset_from_info, is_hugging_face_info
 
 _MOST_BYTES = 1 << 30
 _MOST_NAMES, _MOST_PROBLEMS = 3, 20
+_PIECE, _AT_ONCE = 1 << 22, 8  # of files whose hashes are computed
 _NOT_UNPACKED = ("br", "snappy")  # streaming/base/compression.py, of what no file says by itself
+_VERSION = 2  # of an index of shards
 _STATE = "state.json"  # what `save_to_disk` writes beside dataset_info.json
+# datasets/naming.py, camelcase_to_snakecase.
+_TWO_CAPITALS, _ONE_CAPITAL = re.compile("([A-Z]+)([A-Z][a-z])"), re.compile(r"([a-z\d])([A-Z])")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExpectedCount:
+    """How many examples a file holds, and how long it is, as `said_by`, a file beside it, says.
+
+    compression: how the file is packed as a whole, as MosaicML names it, None for not.
+    hashes: algorithms with the hash that the bytes of the file have.
+    """
+
+    num_examples: int
+    said_by: str
+    num_bytes: int | None = None
+    compression: str | None = None
+    hashes: tuple[tuple[str, str], ...] = ()
+
+
+# What is said of a shard, by the names of the files that it may be in.
+_Shard = Mapping[str, ExpectedCount]
 
 
 class Sidecars:
@@ -41,48 +66,45 @@ class Sidecars:
         self.problems: list[str] = []
         self.num_agreed = 0
         self.said_by: set[str] = set()
-        self._of_folder: dict[str, list[Sidecar]] = {}
+        self._said: dict[str, list[ExpectedCount]] = {}
+        self._indices: list[list[list[str]]] = []  # of each the paths that each shard may have
         for file in sidecars:
-            folder, name = _folder_and_name(file.path)
+            name = re.split(r"[/\\]", file.path)[-1]
             if name in _READERS:
-                self._read(file, folder, _READERS[name])
+                self._read(file, file.path[: len(file.path) - len(name)], name)
+
+    def _read(self, file: StoredFile, folder: str, name: str) -> None:
+        try:
+            shards = list(_READERS[name](file, folder))
+        except DatasetError as error:
+            self._note(str(error))
+            return
+        for shard in shards:
+            for basename, expected in shard.items():
+                self._said.setdefault(folder + basename, []).append(expected)
+        if name != DATASET_INFO_FILENAME:  # where gaps show in the names
+            self._indices.append([[folder + basename for basename in shard] for shard in shards])
 
     def __bool__(self) -> bool:
         """Return whether there is anything to compare with."""
-        return bool(self._of_folder)
-
-    def _read(
-        self, file: StoredFile, folder: str, read: Callable[[StoredFile, str], Sidecar | None]
-    ) -> None:
-        try:
-            found = read(file, folder)
-        except DatasetError as error:
-            self._note(str(error))
-        else:
-            if found is not None:
-                self._of_folder.setdefault(folder, []).append(found)
-
-    def _known(self, path: str) -> Iterator[Sidecar]:
-        """Yield the sidecars that may say something of a path: those of its folders."""
-        folder = path
-        while folder and self._of_folder:
-            folder = _folder_and_name(folder[:-1])[0]
-            yield from self._of_folder.get(folder, ())
+        return bool(self._said)
 
     def expected(self, path: str) -> list[ExpectedCount]:
         """Return all that is said of a record file."""
-        said = (sidecar.expected(path) for sidecar in self._known(path))
-        return [expected for expected in said if expected is not None]
+        return self._said.get(path, [])
 
     def disagreement(self, file: StoredFile, num_examples: int) -> str | None:
         """Return in which way a file is not as its sidecars say, None where it is, or none does."""
         said = self.expected(file.path)
         for expected in said:
+            by = expected.said_by
             if len(self.said_by) < _MOST_NAMES:
-                self.said_by.add(expected.said_by)
-            text = disagreement(file, num_examples, expected)
-            if text is not None:
-                return text
+                self.said_by.add(by)
+            if num_examples != expected.num_examples:
+                held = counted(num_examples, "example")
+                return f"holds {held}, and {by} says {expected.num_examples}"
+            if expected.num_bytes not in (None, file.num_bytes):
+                return f"has {file.num_bytes} bytes, and {by} says {expected.num_bytes}"
         self.num_agreed += bool(said)
         return None
 
@@ -101,19 +123,28 @@ class Sidecars:
                 return expected.num_examples
         return None
 
-    def hash_problems(
-        self, files: Iterable[StoredFile], *, told: Told = untold
-    ) -> Iterator[tuple[StoredFile, str]]:
-        """Yield the files that have another hash than is said; each is read to its end for it."""
+    def hash_problems(self, files: Iterable[StoredFile]) -> Iterator[tuple[StoredFile, str]]:
+        """Yield the files that have another hash than is said; each is read to its end for it.
+
+        A file that cannot be read is yielded too; several are read at once.
+        """
         stated = (
             (file, hashes)
             for file in files
             for expected in self.expected(file.path)
             if (hashes := self._known_hashes(expected))
         )
-        for file, text in hash_differences(stated, told=told):
+        for file, text in concurrently(_hash_difference, stated, at_once=_AT_ONCE):
             if text is not None:
                 yield file, text
+
+    def _known_hashes(self, expected: ExpectedCount) -> tuple[tuple[str, str], ...]:
+        for name, _ in expected.hashes:
+            said = f"{expected.said_by} states hashes of {name}, which cannot be compared here"
+            hint = ": pip install 'shardctl[files]'" if name.startswith("xxh") else ""
+            if _hash(name) is None and said + hint not in self.problems:
+                self._note(said + hint)
+        return tuple((name, value) for name, value in expected.hashes if _hash(name) is not None)
 
     def _note(self, problem: str) -> None:
         if len(self.problems) < _MOST_PROBLEMS:
@@ -121,252 +152,47 @@ class Sidecars:
         elif len(self.problems) == _MOST_PROBLEMS:
             self.problems.append("more files beside the record files cannot be read")
 
-    def _known_hashes(self, expected: ExpectedCount) -> tuple[tuple[str, str], ...]:
-        unknown = unknown_hashes(name for name, _ in expected.hashes)
-        for name in unknown:
-            said = f"{expected.said_by} states hashes of {name}, which cannot be compared here"
-            hint = ": pip install 'shardctl[files]'" if name.startswith("xxh") else ""
-            if said + hint not in self.problems:
-                self._note(said + hint)
-        return tuple((name, value) for name, value in expected.hashes if name not in unknown)
-
     def absent(self, listed: Iterable[str]) -> list[str]:
-        """Return the paths that sidecars name and that are not among those listed."""
-        if not self._of_folder:
-            return []
-        paths = {*listed}
-        known = (sidecar for sidecars in self._of_folder.values() for sidecar in sidecars)
-        return [path for sidecar in known for path in sidecar.absent(paths)]
+        """Return the first path of each shard of an index of which no file is listed.
 
-
-def expected_counts(
-    sidecars: Iterable[StoredFile], paths: Iterable[str]
-) -> Mapping[str, ExpectedCount]:
-    """Return the first of what sidecars say of each path, of which something is said."""
-    known = Sidecars(sidecars)
-    return {path: found[0] for path in paths if (found := known.expected(path))}
-
-
-def _folder_and_name(path: str) -> tuple[str, str]:
-    """Return the folder of a path with its separator, and the name in it."""
-    name = re.split(r"[/\\]", path)[-1]
-    return path[: len(path) - len(name)], name
-
-
-def _parsed(file: StoredFile) -> object:
-    data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
-    return parse_json(data, source=quoted(file.path, 200))
-
-
-def _shard_index(file: StoredFile, folder: str) -> Sidecar | None:
-    document = _parsed(file)
-    if not isinstance(document, Mapping) or "shards" not in document:
-        return None  # an index of something else
-    with said_about(quoted(file.path, 200)):
-        return ShardIndex(document, folder=folder, said_by=_folder_and_name(file.path)[1])
-
-
-def _dataset_info(file: StoredFile, folder: str) -> Sidecar | None:
-    document = _parsed(file)
-    with said_about(quoted(file.path, 200)):
-        if not is_hugging_face_info(document):
-            return TfdsInfo(document, folder=folder)
-        if store_of(file.path).status(folder + _STATE) is not None:
-            return None
-        return HuggingFaceInfo(document, folder=folder)
-
-
-_READERS: dict[str, Callable[[StoredFile, str], Sidecar | None]] = {
-    "index.json": _shard_index,
-    DATASET_INFO_FILENAME: _dataset_info,
-}
-
-
-# The metadata of TFDS and of Hugging Face Datasets beside the files, which have one name.
-#
-# Source: datasets 5.2, info.py, naming.py and arrow_dataset.py (`save_to_disk`).
-
-# datasets/naming.py, camelcase_to_snakecase.
-_TWO_CAPITALS, _ONE_CAPITAL = re.compile("([A-Z]+)([A-Z][a-z])"), re.compile(r"([a-z\d])([A-Z])")
-_HUGGING_FACE_ENDINGS = ("arrow", "parquet")
-
-
-class TfdsInfo:
-    """What TFDS's metadata say of the files beside them."""
-
-    def __init__(self, document: object, *, folder: str) -> None:
-        """Read a parsed dataset_info.json.
-
-        Raises:
-            DatasetError: a field that is needed is missing or of the wrong kind.
+        Of an index of which none is, other files were asked for.
         """
-        self._dataset: Dataset = dataset_from_info(document, data_dir=folder)
-        self._folder = folder
-        self._by_name: dict[str, tuple[Split, int]] = {}
-
-    def expected(self, path: str) -> ExpectedCount | None:
-        """Return what is said of a file, see `Sidecar.expected`."""
-        if not path.startswith(self._folder):
-            return None
-        found = self._shard(path[len(self._folder) :])
-        if found is None:
-            return None
-        split, shard = found
-        return ExpectedCount(num_examples=split.shard_lengths[shard], said_by=DATASET_INFO_FILENAME)
-
-    def absent(self, listed: Set[str]) -> list[str]:
-        """Return nothing: gaps show in the names, and a split that is not here is none."""
-        return []
-
-    def _shard(self, name: str) -> tuple[Split, int] | None:
-        for split in self._dataset.splits:
-            try:
-                shard = shard_named(split, name)
-            except ValueError:  # a template that leaves no number out
-                return self._named().get(name)
-            if shard is not None:
-                return split, shard
-        return None
-
-    def _named(self) -> dict[str, tuple[Split, int]]:
-        if not self._by_name:
-            for split in self._dataset.splits:
-                for shard in range(split.num_shards):
-                    self._by_name[split.location(shard)[1]] = split, shard
-        return self._by_name
+        paths = {*listed} if self._indices else set()
+        return [
+            shard[0]
+            for shards in self._indices
+            if any(not paths.isdisjoint(shard) for shard in shards)
+            for shard in shards
+            if paths.isdisjoint(shard)
+        ]
 
 
-class HuggingFaceInfo:
-    """What the metadata in a cache folder of Hugging Face Datasets say of the files there.
-
-    Those in a folder of `save_to_disk` are of the dataset that was prepared, not of the rows that
-    were chosen since and saved: they say nothing of the files beside them.
-    """
-
-    def __init__(self, document: object, *, folder: str) -> None:
-        """Read a parsed dataset_info.json.
-
-        Raises:
-            DatasetError: a field is of the wrong kind.
-        """
-        info = fields.mapping(document, "the metadata")
-        self._folder = folder
-        self._counts: dict[str, int] = {}
-        name = info.get("dataset_name") or info.get("builder_name")
-        splits = info.get("splits")
-        if not isinstance(name, str) or not isinstance(splits, Mapping):
-            return
-        prefix = _ONE_CAPITAL.sub(r"\1_\2", _TWO_CAPITALS.sub(r"\1_\2", name)).lower()
-        for split, described in splits.items():
-            self._add(f"{prefix}-{split}", fields.mapping(described, f"split {quoted(split)}"))
-
-    def _add(self, prefix: str, split: Mapping[str, object]) -> None:
-        total = fields.count(split.get("num_examples", 0), "num_examples")
-        lengths = split.get("shard_lengths")
-        if lengths is None:
-            names, counts = [prefix], [total]
-        else:
-            counts = [fields.count(n, "a shard length") for n in fields.items(lengths, "lengths")]
-            names = [f"{prefix}-{i:05d}-of-{len(counts):05d}" for i in range(len(counts))]
-        for name, count in zip(names, counts, strict=True):
-            for ending in _HUGGING_FACE_ENDINGS:
-                self._counts[f"{name}.{ending}"] = count
-
-    def expected(self, path: str) -> ExpectedCount | None:
-        """Return what is said of a file, see `Sidecar.expected`."""
-        if not path.startswith(self._folder):
-            return None
-        count = self._counts.get(path[len(self._folder) :])
-        if count is None:
-            return None
-        return ExpectedCount(num_examples=count, said_by=DATASET_INFO_FILENAME)
-
-    def absent(self, listed: Set[str]) -> list[str]:
-        """Return nothing: gaps show in the names, and a split that is not here is none."""
-        return []
-
-
-# The hashes of whole files that a sidecar states, computed and compared.
-#
-# Source: mosaicml-streaming 0.13, streaming/base/hashing.py: those of hashlib, and of xxhash where
-# it is installed.
-
-_PIECE = 1 << 22
-_AT_ONCE = 8
-_XXHASH = "xxh"
-
-
-def hash_difference(
-    file: StoredFile, stated: Iterable[tuple[str, str]], *, told: Told = untold
-) -> str | None:
-    """Return which hash of a file is not as stated, None where all that are known here are.
-
-    Raises:
-        DatasetError: the file cannot be read.
-    """
-    known = [(name, value, made()) for name, value in stated if (made := _hash(name)) is not None]
-    if not known:
-        return None
-    with store_of(file.path).open(file) as source:
-        for start in range(0, source.num_bytes, _PIECE):
-            piece = source.read(start, min(start + _PIECE, source.num_bytes))
-            for _, _, hashed in known:
-                hashed.update(piece)
-            told(len(piece))
-    for name, value, hashed in known:
-        found = hashed.hexdigest()
-        if found != value:
-            return f"has {name} {found}, not {quoted(value, 80)}"
-    return None
-
-
-def hash_differences(
-    files: Iterable[tuple[StoredFile, tuple[tuple[str, str], ...]]], *, told: Told = untold
-) -> Iterator[tuple[StoredFile, str | None]]:
-    """Yield the files with what `hash_difference` says of each, in their order, several at once.
-
-    A file that cannot be read is said too, as the way in which it differs. An end of the asking, or
-    an interrupt, ends the reading at the next pieces.
-    """
-    stopped = threading.Event()
-
-    def noting(count: int) -> None:
-        if stopped.is_set():
-            raise DatasetError("nobody asks any more")
-        told(count)
-
-    def looked_at(
-        asked: tuple[StoredFile, tuple[tuple[str, str], ...]],
-    ) -> tuple[StoredFile, str | None]:
-        return asked[0], _difference(*asked, noting)
-
+def _hash_difference(
+    asked: tuple[StoredFile, tuple[tuple[str, str], ...]],
+) -> tuple[StoredFile, str | None]:
+    file, stated = asked
+    made = [_hash(name) for name, _ in stated]
+    known = [one() for one in made if one is not None]
     try:
-        yield from concurrently(looked_at, files, at_once=_AT_ONCE)
-    finally:
-        stopped.set()
-
-
-def _difference(file: StoredFile, stated: tuple[tuple[str, str], ...], told: Told) -> str | None:
-    try:
-        return hash_difference(file, stated, told=told)
+        with store_of(file.path).open(file) as source:
+            for start in range(0, source.num_bytes, _PIECE):
+                piece = source.read(start, min(start + _PIECE, source.num_bytes))
+                for hashed in known:
+                    hashed.update(piece)
     except (DatasetError, OSError) as error:
-        return f"cannot be read: {error}"
-
-
-def unknown_hashes(names: Iterable[str]) -> list[str]:
-    """Return the algorithms that are not known here, sorted.
-
-    >>> unknown_hashes(["sha1", "crc0"])
-    ['crc0']
-    """
-    return sorted({name for name in names if _hash(name) is None})
+        return file, f"cannot be read: {error}"
+    for (name, value), hashed in zip(stated, known, strict=True):
+        if hashed.hexdigest() != value:
+            return file, f"has {name} {hashed.hexdigest()}, not {quoted(value, 80)}"
+    return file, None
 
 
 def _hash(name: str) -> Callable[[], Any] | None:
+    """Return what makes a hash of hashlib, or of xxhash where it is installed; None of others."""
     if name in hashlib.algorithms_available and not name.startswith("shake_"):
         made: Callable[[], Any] | None = getattr(hashlib, name, None)
         return made
-    if not name.startswith(_XXHASH):
+    if not name.startswith("xxh"):
         return None
     try:
         import xxhash
@@ -375,117 +201,93 @@ def _hash(name: str) -> Callable[[], Any] | None:
     return getattr(xxhash, name, None)
 
 
-# MosaicML's index.json: shards with their samples, sizes and hashes, packed and unpacked.
-#
-# Source: mosaicml-streaming 0.13, streaming/base/format/base/writer.py and reader.py.
-
-_VERSION = 2
+# The readers of sidecars.
 
 
-class ShardIndex:
-    """What an index says of the shards beside it, each of which may be there packed or not."""
+def _parsed(file: StoredFile) -> object:
+    data = store_of(file.path).read(file.path, max_num_bytes=_MOST_BYTES)
+    return parse_json(data, source=quoted(file.path, 200))
 
-    def __init__(self, document: object, *, folder: str, said_by: str) -> None:
-        """Read a parsed index.
 
-        Raises:
-            DatasetError: it is none, or a field is missing or of the wrong kind.
-        """
-        index = fields.mapping(document, "an index of shards")
-        self._folder = folder
-        self._found: dict[str, ExpectedCount] = {}
-        self._shards: list[tuple[str, ...]] = []
-        for files in _shards(index, said_by):
-            self._shards.append(tuple(files))
-            self._found |= files
+def _of_index(file: StoredFile, folder: str) -> Iterator[_Shard]:
+    """Yield what MosaicML's index says of shards, each of which may be there packed or not."""
+    document = _parsed(file)
+    if not isinstance(document, Mapping) or "shards" not in document:
+        return  # an index of something else
+    with said_about(quoted(file.path, 200)):
+        if document.get("version") != _VERSION:
+            version = fields.shown(document.get("version"))
+            raise DatasetError(f"an index of shards of version {version}, not {_VERSION}")
+        for item in fields.items(document.get("shards"), "shards"):
+            shard = fields.mapping(item, "a shard")
+            found = {
+                fields.text(data.get("basename"), "basename"): _expected(shard, data, packed)
+                for key, packed in (("zip_data", shard.get("compression")), ("raw_data", None))
+                if shard.get(key) is not None
+                for data in (fields.mapping(shard[key], key),)
+            }
+            if not found:
+                raise DatasetError("a shard has neither raw_data nor zip_data")
+            yield found
 
-    def expected(self, path: str) -> ExpectedCount | None:
-        """Return what is said of a file, see `Sidecar.expected`."""
-        if not path.startswith(self._folder):
-            return None
-        return self._found.get(path[len(self._folder) :])
 
-    def absent(self, listed: Set[str]) -> list[str]:
-        """Return the first name of each shard of which no file is there, see `Sidecar.absent`."""
-        if not any(self._folder + name in listed for name in self._found):
-            return []  # other files were asked for
-        return [
-            self._folder + names[0]
-            for names in self._shards
-            if not any(self._folder + name in listed for name in names)
+def _expected(
+    shard: Mapping[str, object], data: Mapping[str, object], packed: object
+) -> ExpectedCount:
+    hashes = fields.mapping(data.get("hashes") or {}, "hashes")
+    return ExpectedCount(
+        num_examples=fields.count(shard.get("samples"), "samples"),
+        num_bytes=fields.count(data.get("bytes"), "bytes"),
+        said_by="index.json",
+        compression=None if packed is None else fields.text(packed, "compression"),
+        hashes=tuple(
+            (name, fields.text(hashes[name], "a hash").lower()) for name in sorted(hashes)
+        ),
+    )
+
+
+def _of_dataset_info(file: StoredFile, folder: str) -> Iterator[_Shard]:
+    """Yield what the metadata of TFDS, or of a cache folder of Hugging Face Datasets, say.
+
+    Those in a folder of `save_to_disk` are of the dataset that was prepared, not of the rows that
+    were chosen since and saved: they say nothing of the files beside them.
+    """
+    document = _parsed(file)
+    with said_about(quoted(file.path, 200)):
+        if not is_hugging_face_info(document):
+            for split in dataset_from_info(document, data_dir=folder).splits:
+                for shard, length in enumerate(split.shard_lengths):
+                    yield _counts([split.location(shard)[1]], length)
+        elif store_of(file.path).status(folder + _STATE) is None:
+            yield from _of_cache(fields.mapping(document, "the metadata"))
+
+
+def _of_cache(info: Mapping[str, object]) -> Iterator[_Shard]:
+    name, splits = info.get("dataset_name") or info.get("builder_name"), info.get("splits")
+    if not isinstance(name, str) or not isinstance(splits, Mapping):
+        return
+    begin = _ONE_CAPITAL.sub(r"\1_\2", _TWO_CAPITALS.sub(r"\1_\2", name)).lower()
+    for key, item in splits.items():
+        split, prefix = fields.mapping(item, f"split {quoted(key)}"), f"{begin}-{key}"
+        lengths = split.get("shard_lengths")
+        if lengths is None:
+            total = fields.count(split.get("num_examples", 0), "num_examples")
+            yield _counts([f"{prefix}.arrow", f"{prefix}.parquet"], total)
+            continue
+        counts = [
+            fields.count(length, "a shard length") for length in fields.items(lengths, "lengths")
         ]
+        for shard, count in enumerate(counts):
+            stem = f"{prefix}-{shard:05d}-of-{len(counts):05d}"
+            yield _counts([f"{stem}.arrow", f"{stem}.parquet"], count)
 
 
-def _shards(index: Mapping[str, object], said_by: str) -> Iterator[dict[str, ExpectedCount]]:
-    """Yield what is said of the files of each shard, by their names."""
-    version = index.get("version")
-    if version != _VERSION:
-        raise DatasetError(f"an index of shards of version {fields.shown(version)}, not {_VERSION}")
-    for item in fields.items(index.get("shards"), "shards"):
-        shard = fields.mapping(item, "a shard")
-        samples = fields.count(shard.get("samples"), "samples")
-        found: dict[str, ExpectedCount] = {}
-        for key in ("zip_data", "raw_data"):
-            if shard.get(key) is None:
-                continue
-            file = fields.mapping(shard[key], key)
-            packed = shard.get("compression") if key == "zip_data" else None
-            found[fields.text(file.get("basename"), "basename")] = ExpectedCount(
-                num_examples=samples,
-                num_bytes=fields.count(file.get("bytes"), "bytes"),
-                said_by=said_by,
-                compression=None if packed is None else fields.text(packed, "compression"),
-                hashes=tuple(_hashes(file.get("hashes") or {})),
-            )
-        if not found:
-            raise DatasetError("a shard has neither raw_data nor zip_data")
-        yield found
+def _counts(names: list[str], num_examples: int) -> _Shard:
+    said = ExpectedCount(num_examples=num_examples, said_by=DATASET_INFO_FILENAME)
+    return dict.fromkeys(names, said)
 
 
-def _hashes(value: object) -> Iterator[tuple[str, str]]:
-    for name, stated in sorted(fields.mapping(value, "hashes").items()):
-        yield name, fields.text(stated, "a hash").lower()
-
-
-# What a sidecar says of one record file.
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExpectedCount:
-    """How many examples a file holds, and how long it is, as `said_by`, a file beside it, says.
-
-    compression: how the file is packed as a whole, as MosaicML names it, None for not.
-    hashes: algorithms with the hash that the bytes of the file have.
-    """
-
-    num_examples: int
-    said_by: str
-    num_bytes: int | None = None
-    compression: str | None = None
-    hashes: tuple[tuple[str, str], ...] = ()
-
-
-class Sidecar(Protocol):
-    """One sidecar, or several of a kind, once they are read."""
-
-    def expected(self, path: str) -> ExpectedCount | None:
-        """Return what is said of the record file at a path, None where nothing is."""
-
-    def absent(self, listed: Set[str]) -> list[str]:
-        """Return the paths of files that should be there, of which none of `listed` is one."""
-
-
-def disagreement(file: StoredFile, num_examples: int, expected: ExpectedCount) -> str | None:
-    """Return in which way a file is not as its sidecar says, None where it is.
-
-    >>> file = StoredFile(path="a/b.mds", num_bytes=9)
-    >>> disagreement(file, 3, ExpectedCount(num_examples=4, said_by="index.json"))
-    'holds 3 examples, and index.json says 4'
-    """
-    said = expected.said_by
-    if num_examples != expected.num_examples:
-        examples = "example" if num_examples == 1 else "examples"
-        return f"holds {num_examples} {examples}, and {said} says {expected.num_examples}"
-    if expected.num_bytes not in (None, file.num_bytes):
-        return f"has {file.num_bytes} bytes, and {said} says {expected.num_bytes}"
-    return None
+_READERS: dict[str, Callable[[StoredFile, str], Iterator[_Shard]]] = {
+    "index.json": _of_index,
+    DATASET_INFO_FILENAME: _of_dataset_info,
+}

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from shardctl.core.hosts.modes import HOST_MODES, HostMode
+from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import reason
-from shardctl.planning.hosts.hosts import HostsPlan
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.rendering.hosts.hosts import extremes, number, summary_record, title
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table
 
@@ -33,8 +32,10 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     """Yield a line for each number of hosts."""
     numbers = counted(len(plan.comparisons), "number") + " of hosts"
     yield paragraph(title(plan, numbers), screen, style="bold")
-    own_way = not plan.settings.reader.shares_in_modes
-    yield from (_of_loader if own_way else _of_modes)(plan, screen)
+    cells = [_cells(comparison) for comparison in plan.comparisons]
+    columns = [Column(heading=heading) for heading, _ in cells[0]]
+    yield table(columns, [[text for _, text in row] for row in cells], screen)
+    yield paragraph(_legend(plan, columns[-1].heading), screen)
     if screen.pictures:
         from shardctl.rendering.hosts.loads import sweep_bars
 
@@ -42,75 +43,50 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
         yield from sweep_bars(plan, screen)
 
 
-def _of_modes(plan: HostsPlan, screen: Screen) -> Iterator[str]:
-    headings = ["hosts", "serves best"]
-    headings += [heading for mode in HOST_MODES.values() for heading in _figures(mode)]
-    columns = [Column(heading=heading) for heading in headings]
-    with_batches = plan.comparisons[0].strategies[0].num_batches is not None
-    if with_batches:
-        columns.append(Column(heading="batches"))
-    rows = []
-    for comparison in plan.comparisons:
-        best = comparison.recommended
-        row = [str(comparison.num_hosts), "none" if best is None else best.name]
-        for strategy in comparison.strategies:
-            row += _cells(strategy)
-        if with_batches:
-            row.append("-" if best is None else extremes(best.num_batches))
-        rows.append(row)
-    yield table(columns, rows, screen)
-    legend = _legend() + ("; batches under what serves best" if with_batches else "")
-    yield paragraph(legend, screen)
+def _cells(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return what is said of a number of hosts, and the heading of each column."""
+    best, first = comparison.recommended, comparison.strategies[0]
+    cells = [("hosts", str(comparison.num_hosts))]
+    if first.name not in HOST_MODES:
+        return [
+            *cells,
+            ("examples/host", extremes(first.num_examples)),
+            ("batches/host", extremes(first.num_batches)),
+            ("read", number(first.read_amplification, 2)),
+            ("imbalance", number(first.imbalance, 3)),
+            ("idle", f"{first.idle_hosts:,}"),
+            ("again", f"{first.num_repeated:,}"),
+        ]
+    cells.append(("serves best", "none" if best is None else best.name))
+    for strategy in comparison.strategies:
+        mode, read = HOST_MODES[strategy.name], number(strategy.read_amplification, 2)
+        # Where every host reads all, TFDS refuses a spec without examples alone.
+        star = "*" if strategy.refusal is not None and not mode.reads_all else ""
+        if not mode.whole_files:  # those are read once, with any number of hosts
+            cells.append((f"{mode.word} read", read + star))
+            star = ""
+        if not mode.reads_all:  # else no host keeps more than one example over another
+            cells.append((mode.word, number(strategy.imbalance, 3) + star))
+        if mode.whole_files:
+            cells.append(("idle", f"{strategy.idle_hosts:,}"))
+    if first.num_batches is not None:
+        cells.append(("batches", "-" if best is None else extremes(best.num_batches)))
+    return cells
 
 
-def _of_loader(plan: HostsPlan, screen: Screen) -> Iterator[str]:
-    """Yield a line for each number of hosts, which share as another loader does."""
-    headings = ("hosts", "examples/host", "batches/host", "read", "imbalance", "idle", "again")
-    columns = [Column(heading=heading) for heading in headings]
-    rows = []
-    for comparison in plan.comparisons:
-        (own,) = comparison.strategies
-        figures = (extremes(own.num_examples), extremes(own.num_batches))
-        read, imbalance = number(own.read_amplification, 2), number(own.imbalance, 3)
-        again = f"{comparison.num_repeated:,}"
-        rows.append(
-            (str(comparison.num_hosts), *figures, read, imbalance, f"{own.idle_hosts:,}", again)
+def _legend(plan: HostsPlan, last: str) -> str:
+    if last == "again":
+        return (
+            f"read: times the data is read; again: examples that {plan.judged} hands out again; "
+            "idle: hosts without examples"
         )
-    yield table(columns, rows, screen)
-    yield paragraph(
-        f"read: times the data is read; again: examples that {plan.judged} hands out again; idle: "
-        "hosts without examples",
-        screen,
-    )
-
-
-def _figures(mode: HostMode) -> dict[str, Callable[[Strategy], str]]:
-    """Return the figures that tell how a mode does with a number of hosts, by their headings."""
-    figures: dict[str, Callable[[Strategy], str]] = {}
-    if not mode.whole_files:  # those are read once, with any number of hosts
-        figures[f"{mode.word} read"] = lambda s: number(s.read_amplification, 2)
-    if not mode.reads_all:  # else no host keeps more than one example over another
-        figures[mode.word] = lambda s: number(s.imbalance, 3)
-    if mode.whole_files:
-        figures["idle"] = lambda s: f"{s.idle_hosts:,}"
-    return figures
-
-
-def _cells(strategy: Strategy) -> list[str]:
-    mode = HOST_MODES[strategy.name]
-    first, *rest = (figure(strategy) for figure in _figures(mode).values())
-    # Where every host reads all, TFDS refuses a spec without examples alone.
-    refused = strategy.refusal is not None and not mode.reads_all
-    return [first + "*" if refused else first, *rest]
-
-
-def _legend() -> str:
     modes = HOST_MODES.values()
     cut = " and ".join(mode.word for mode in modes if not mode.reads_all)
     files = " and ".join(mode.word for mode in modes if mode.whole_files)
+    batches = "; batches under what serves best" if last == "batches" else ""
     return (
         f"read: times the data is read; {cut}: imbalance, examples of the busiest host / mean; "
-        f"idle: hosts without a file under {files}; * refused by TFDS"
+        f"idle: hosts without a file under {files}; * refused by TFDS{batches}"
     )
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from shardctl.core.text import counted
-from shardctl.planning.quality.loaders.compare import LoaderComparison
-from shardctl.planning.quality.loaders.way_to_read import WayToRead
+from shardctl.planning.quality.loaders.compare import LoaderComparison, WayToRead
 from shardctl.rendering.pictures.axes import Drawn
 from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
 from shardctl.rendering.pictures.picture import Numbers, Picture

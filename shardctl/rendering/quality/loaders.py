@@ -9,9 +9,7 @@ from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.planning.quality.loaders.compare import LoaderComparison
-from shardctl.planning.quality.loaders.ending import Ending
-from shardctl.planning.quality.loaders.way_to_read import WayToRead
+from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, WayToRead
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import settings_words
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table

@@ -9,9 +9,8 @@ from typing import Any
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, counted
-from shardctl.planning.quality.memory import MemoryBudget
 from shardctl.planning.quality.quality import Quality
-from shardctl.planning.quality.what_if import Measured
+from shardctl.planning.quality.what_if import Measured, MemoryBudget
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import human_bytes
 from shardctl.rendering.text.tables import Screen, paragraph

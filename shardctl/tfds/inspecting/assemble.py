@@ -32,7 +32,7 @@ from shardctl.errors import ShardctlError
 from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.recognizing.graph import Operation, constant
 from shardctl.tfds.recognizing.reader import FoundReader
-from shardctl.tfds.recognizing.seeds import global_seed_of, stated_seed
+from shardctl.tfds.recognizing.stage_of import global_seed_of, stated_seed
 from shardctl.tfds.recognizing.walk import FoundPipeline
 
 NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -185,31 +185,27 @@ def datasets_of(result: Any, said: str) -> dict[str, Any]:
     Raises:
         UsageError: there is none.
     """
-    if is_dataset(result):
-        return {"": result}
-    items: list[tuple[str, Any]] = []
-    if isinstance(result, Mapping):
-        items = [(str(key), value) for key, value in result.items()]
-    elif isinstance(result, list | tuple):
-        items = [(str(index), value) for index, value in enumerate(result)]
-    found: dict[str, Any] = {}
-    for name, value in items:
-        if isinstance(value, Mapping | list | tuple) and not is_dataset(value):
-            inner = datasets_of(value, said) if _holds_datasets(value) else {}
-            found |= {f"{name}.{key}" if key else name: one for key, one in inner.items()}
-        elif is_dataset(value):
-            found[name] = value
+    found = _datasets_in(result)
     if not found:
         raise UsageError(f"{said} returned {_kind(result)}; a tf.data.Dataset is needed")
+    return found
+
+
+def _datasets_in(value: Any) -> dict[str, Any]:
+    """Return the datasets that a value is or holds, by their names; one alone needs none."""
+    if is_dataset(value):
+        return {"": value}
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Mapping):
+        items = value.items()
+    elif isinstance(value, list | tuple):
+        items = enumerate(value)
+    found = {
+        f"{name}.{inner}" if inner else str(name): one
+        for name, part in items
+        for inner, one in _datasets_in(part).items()
+    }
     return {"": next(iter(found.values()))} if len(found) == 1 else found
-
-
-def _holds_datasets(value: Any) -> bool:
-    values = value.values() if isinstance(value, Mapping) else value
-    return any(
-        is_dataset(each) or (isinstance(each, Mapping | list | tuple) and _holds_datasets(each))
-        for each in values
-    )
 
 
 def _kind(result: Any) -> str:

@@ -22,10 +22,9 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.graphs.predicted import Elements
 from shardctl.tfds.position.position import Position
-from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.pipeline import Transform, real_dataset
 from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.resume import dataset_to_resume
-from shardctl.tfds.training.staged_rest import real_dataset
 
 
 @checked

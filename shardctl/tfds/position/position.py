@@ -28,7 +28,6 @@ from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
-from shardctl.planning.resume.staged import resume_staged
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
 from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
@@ -302,8 +301,6 @@ class Position:
         """Return the plan that resumes from here, in exact order."""
         if self._run is not None:
             return self._run.plan(self._trained())
-        if self._planned.order.sources:
-            return resume_staged(self._planned, consumed=self._trained())
         return resume_order(self._planned, consumed=self._trained(), mode="exact-order")
 
     @checked
@@ -445,7 +442,7 @@ class Position:
                 "what other hosts are left to read is known for shard, shuffle, repeat and batch "
                 "in this order, not for stages"
             )
-        elif settings.repeat_files:
+        elif self._planned.order.goes_on:
             why = (
                 "with repeat_files=True the epochs of each host run into one another without end, "
                 "so nothing is left over to share"

@@ -15,7 +15,7 @@ from shardctl.core.tfds_rules import DEFAULT_BLOCK
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.recognizing.files import Listed, Piece, listed
 from shardctl.tfds.recognizing.graph import Function, NoConstantError, Operation, constant
-from shardctl.tfds.recognizing.seeds import kernel_pair
+from shardctl.tfds.recognizing.stage_of import kernel_pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

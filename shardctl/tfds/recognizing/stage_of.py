@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
 
+from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     CACHE_IN_FILE,
@@ -23,8 +24,8 @@ from shardctl.core.stages.stages import (
     Take,
     Unbatch,
 )
+from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
 from shardctl.tfds.recognizing.graph import NoConstantError, Operation, Options, options_of
-from shardctl.tfds.recognizing.seeds import kernel_pair
 
 _AUTOTUNE = -1
 
@@ -65,11 +66,6 @@ def _shuffle(operation: Operation, options: Options) -> tuple[Stage, ...]:
             reshuffle=None if operation.flag("reshuffle_each_iteration") else False,
         ),
     )
-
-
-def _repeat(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    count = operation.number("count")
-    return (Repeat(count=None if count < 0 else count),)
 
 
 def _batch(operation: Operation, options: Options) -> tuple[Stage, ...]:
@@ -149,18 +145,6 @@ def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
     )
 
 
-def _shard(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (Shard(num_shards=operation.number("num_shards"), index=operation.number("index")),)
-
-
-def _take(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (Take(count=max(-1, operation.number("count"))),)
-
-
-def _skip(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (Skip(count=max(-1, operation.number("count"))),)
-
-
 def _cache(operation: Operation, options: Options) -> tuple[Stage, ...]:
     if keeps_in_memory(operation):
         return (Cache(),)
@@ -173,15 +157,10 @@ def keeps_in_memory(cache: Operation) -> bool:
     return filename is not None and filename.size == 1 and not filename.item()
 
 
-def _map(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (Map(),)
-
-
 def _parallel_map(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    calls = operation.number("num_parallel_calls")
     return (
         Map(
-            calls="auto" if calls == _AUTOTUNE else calls,
+            calls=_or_auto(operation.number("num_parallel_calls")),
             deterministic=None if options.op_determinism else deterministic(operation),
         ),
     )
@@ -192,26 +171,17 @@ def deterministic(operation: Operation) -> bool | None:
     return {"true": True, "false": False}.get(operation.text("deterministic"))
 
 
-def _prefetch(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    size = operation.number("buffer_size")
-    return (Prefetch(size="auto" if size == _AUTOTUNE else size),)
-
-
-def _with_options(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (options.in_force(options_of(operation)),)
-
-
 def _parts(operation: Operation, options: Options) -> tuple[Stage, ...]:
     """Return a stage that hands out what it reads: it does no more than part what it is between."""
     return (Map(),)
 
 
-def _asserted(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (AssertCardinality(count=operation.number("cardinality")),)
+def _or_auto(number: int) -> int | Literal["auto"]:
+    return "auto" if number == _AUTOTUNE else number
 
 
-def _filter(operation: Operation, options: Options) -> tuple[Stage, ...]:
-    return (Filter(),)
+def _no_end(count: int) -> int | None:
+    return None if count < 0 else count
 
 
 Make = Callable[[Operation, Options], tuple[Stage, ...]]
@@ -219,7 +189,7 @@ _STAGES: Mapping[str, Make] = {
     "ShuffleDataset": _shuffle,
     "ShuffleDatasetV2": _shuffle,
     "ShuffleDatasetV3": _shuffle,
-    "RepeatDataset": _repeat,
+    "RepeatDataset": lambda op, _: (Repeat(count=_no_end(op.number("count"))),),
     "BatchDataset": _batch,
     "BatchDatasetV2": _batch,
     "PaddedBatchDataset": _batch,
@@ -227,20 +197,22 @@ _STAGES: Mapping[str, Make] = {
     "ParallelBatchDataset": _parallel_batch,
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
-    "ShardDataset": _shard,
-    "TakeDataset": _take,
-    "SkipDataset": _skip,
+    "ShardDataset": lambda op, _: (
+        Shard(num_shards=op.number("num_shards"), index=op.number("index")),
+    ),
+    "TakeDataset": lambda op, _: (Take(count=max(-1, op.number("count"))),),
+    "SkipDataset": lambda op, _: (Skip(count=max(-1, op.number("count"))),),
     "CacheDataset": _cache,
     "CacheDatasetV2": _cache,
-    "MapDataset": _map,
+    "MapDataset": _parts,
     "ParallelMapDatasetV2": _parallel_map,
-    "PrefetchDataset": _prefetch,
-    "OptionsDataset": _with_options,
+    "PrefetchDataset": lambda op, _: (Prefetch(size=_or_auto(op.number("buffer_size"))),),
+    "OptionsDataset": lambda op, options: (options.in_force(options_of(op)),),
     "FinalizeDataset": _parts,
-    "AssertCardinalityDataset": _asserted,
+    "AssertCardinalityDataset": lambda op, _: (AssertCardinality(count=op.number("cardinality")),),
     "ZipDataset": _parts,  # that of `enumerate`; others are sources
-    "FilterDataset": _filter,
-    "ParallelFilterDataset": _filter,
+    "FilterDataset": lambda op, _: (Filter(),),
+    "ParallelFilterDataset": lambda op, _: (Filter(),),
 }
 _BATCHES = ("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
 _KEEPS_BATCHES = (
@@ -279,3 +251,43 @@ _OPAQUE: Mapping[str, str] = {
     "TFRecordDataset": "TFRecordDataset",
     "TextLineDataset": "TextLineDataset",
 }
+
+
+# Seeds as TensorFlow's kernels have them, and as a script would state them.
+
+
+def kernel_pair(operation: Operation) -> KernelPair | None:
+    """Return the two seeds of an operation's kernel, None where it takes them from the machine."""
+    pair = operation.number("seed"), operation.number("seed2")
+    return None if pair == (0, 0) else pair
+
+
+def global_seed_of(pairs: Iterable[KernelPair]) -> int | None:
+    """Return the global seed under which all pairs have one seed each, None without a global seed.
+
+    Where they were made under several, it is None, and those of another one stay pairs.
+
+    >>> global_seed_of([(3, 1), (3, 2)]), global_seed_of([(87654321, 1)])
+    (3, None)
+    """
+    first = {seed for seed, _ in pairs}
+    (only,) = first if len(first) == 1 else {DEFAULT_GRAPH_SEED}
+    return only if only != DEFAULT_GRAPH_SEED and 0 <= only < SEED_MODULUS else None
+
+
+def stated_seed(pair: KernelPair | None, global_seed: int | None) -> int | KernelPair | None:
+    """Return the seed that a script states to get a pair; the pair itself where none does.
+
+    >>> stated_seed((3, 7), 3), stated_seed((87654321, 7), None), stated_seed((87654321, 7), 3)
+    (7, 7, (87654321, 7))
+    >>> stated_seed((0, 2147483647), 0)
+    0
+    """
+    if pair is None:
+        return None
+    seed, seed2 = pair
+    if seed != (DEFAULT_GRAPH_SEED if global_seed is None else global_seed):
+        return pair
+    if (seed, seed2) == (0, SEED_MODULUS):
+        return 0
+    return seed2 if 0 <= seed2 < SEED_MODULUS else pair

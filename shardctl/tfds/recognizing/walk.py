@@ -49,10 +49,10 @@ from shardctl.tfds.recognizing.reader import (
     found_reader,
     reads_files,
 )
-from shardctl.tfds.recognizing.seeds import kernel_pair
 from shardctl.tfds.recognizing.stage_of import (
     deterministic,
     keeps_in_memory,
+    kernel_pair,
     opaque,
     stages_of_operation,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import HostLike
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import (
     BatchCall,
     ConcatenateCall,
@@ -36,16 +34,15 @@ from shardctl.planning.sources import reads_spec
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
-from shardctl.tfds.training.fitted_plan import FittedPlan, epochs_that_follow, fitted
-from shardctl.tfds.training.pipeline import Transform
+from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
 from shardctl.tfds.training.process_host import check_host
+from shardctl.tfds.training.read_config import FittedPlan, epochs_that_follow, fitted
 from shardctl.tfds.training.records import (
     RecordReader,
     as_tensors,
     has_small_records,
     kernel_shuffle,
 )
-from shardctl.tfds.training.staged_rest import MakeReal, rest_of_plan
 
 
 @checked
@@ -192,7 +189,7 @@ def dataset_of_plan(
     num_examples = here.num_examples
     if following:
         examples = examples.concatenate(resumed.epochs(following))
-        num_examples += len(following) * resumed.order.epoch_size
+        num_examples += len(following) * resumed.here.order.epoch_size
     examples = resumed.transformed(examples, num_examples, transform)
     if settings.batch is not None:
         examples = examples.batch(settings.batch, drop_remainder=settings.drop_remainder)
@@ -235,7 +232,7 @@ def resume_epochs(
         for epoch in range(plan.epoch, plan.epoch + 1 + plan.num_further_epochs):
             if epoch > plan.epoch:
                 examples = resumed.epochs(range(epoch, epoch + 1))
-                size = resumed.order.epoch_size
+                size = resumed.here.order.epoch_size
             examples = resumed.transformed(examples, size, transform)
             yield epoch, examples.prefetch(tf.data.AUTOTUNE)
 
@@ -285,10 +282,6 @@ class _Resumed:
     decoders: Any
     reader: RecordReader
 
-    @cached_property
-    def order(self) -> ReaderOrder:
-        return self.here.order()
-
     def rest(self) -> Any:
         """Return what is left of the epoch in which the plan begins."""
         plan, settings = self.here.plan, self.here.settings
@@ -313,7 +306,7 @@ class _Resumed:
 
     def epochs(self, epochs: range) -> Any:
         """Return whole epochs, one after the other, each in its own order."""
-        tf, order = tensorflow(), self.order
+        tf, order = tensorflow(), self.here.order
         shuffles = order.settings.shuffles_files and len(order.reads) > 1
         buffer_size = order.num_buffered
         seeds = np.zeros((len(epochs), 2, 2), np.int64)

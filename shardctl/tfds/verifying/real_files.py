@@ -1,8 +1,9 @@
-"""The files of a dataset as TFDS's own reader hands them out, example by example."""
+"""What is compared with an order: files as TFDS's reader hands them out, or index ranges."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,22 +13,29 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
+from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.stages import Read
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import OTHER_FORMATS
 from shardctl.files.stores.remote_path import RemotePath, path_of
-from shardctl.planning.sources import ResolvedSources
+from shardctl.planning.order import order_of
+from shardctl.planning.sources import ResolvedSources, sources
 from shardctl.planning.verify import FoundNames
 from shardctl.readers.verifying.file_checks import first_file_here
+from shardctl.tfds.builder_layout import builder_of
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
-from shardctl.tfds.record_files import builder_of
+from shardctl.tfds.stage_calls import StageCalls, instructions_of_host
 from shardctl.tfds.training.pipeline import pipeline
-from shardctl.tfds.training.read_config import read_config
-from shardctl.tfds.training.resume import resume
+from shardctl.tfds.training.read_config import fitted
+from shardctl.tfds.training.records import RangeReader
+from shardctl.tfds.training.resume import dataset_of_plan, resume
 from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow, shape_of
 
 
@@ -127,7 +135,7 @@ class RealFiles:
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
-        reading = self._reading(elements, self.codes)
+        reading = self._reading(elements)
         return replace(reading, shape=shape_of(stages_of(settings)))
 
     @property
@@ -135,28 +143,6 @@ class RealFiles:
         """What the pipeline is asked for: of stages what the command was given."""
         resolved = self.resolved
         return resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
-
-    def planned(self, plan: ResumePlan) -> Reading:
-        """Return what an ordinary TFDS pipeline reads by the instructions of a plan.
-
-        What a shuffle buffer held is left out; the caller has a buffer of its own.
-        """
-        plan = replace(plan, mode="exact", pending=None, shuffle=None)
-        with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
-            read = self.builder.as_dataset(
-                split=plan.spec,
-                read_config=read_config(
-                    plan, self.builder, host=plan.settings.host, add_tfds_id=True
-                ),
-                decoders=self.decoders,
-            )
-        # TFDS names files by the folders of those that it reads, here those of the plan.
-        splits = [piece.split.name for piece in self.resolved.ranges]
-        codes = ExampleCodes(self.resolved.dataset, splits, plan.instructions)
-        tf = tensorflow()
-        return self._reading(
-            read.map(without_autograph(_tfds_id), num_parallel_calls=tf.data.AUTOTUNE), codes
-        )
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
         """Return what `shardctl.tfds.resume` reads, to the end of all epochs."""
@@ -169,10 +155,10 @@ class RealFiles:
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
-        return self._reading(elements, self.codes)
+        return self._reading(elements)
 
-    def _reading(self, elements: Any, codes: ExampleCodes) -> Reading:
-        names = FoundNames(codes)
+    def _reading(self, elements: Any) -> Reading:
+        names = FoundNames(self.codes)
 
         def codes_of(batch: Any) -> Int64s:
             return names.codes_of(np.atleast_1d(batch).tolist())
@@ -203,3 +189,83 @@ def _one_feature(builder: Any) -> Any:
     if "Image" in type(features[name]).__name__:
         skipped[name] = decode.SkipDecoding()
     return decode.PartialDecoding({name: True}, decoders=skipped)
+
+
+# Index ranges in place of files: the pipeline in real tf.data where nothing can be read.
+
+
+@dataclass(frozen=True, kw_only=True)
+class IndexRanges:
+    """A range of codes for each file instruction; what comes out are codes, int64 scalars.
+
+    The calls are those of TFDS core/reader.py, _read_files, with `tf.data.Dataset.range` for the
+    file adapter; TFDS need not be installed.
+    """
+
+    resolved: Resolved
+    codes: ExampleCodes
+
+    @property
+    def dataset(self) -> Dataset:
+        """The dataset whose files the ranges stand for."""
+        return self.resolved.dataset
+
+    def pipeline(self, settings: ReadSettings) -> Reading:
+        """Return the dataset that `shardctl.tfds.pipeline` would build on files."""
+        tf = tensorflow()
+        if settings.global_seed is not None:  # its ops without a seed are counted anew
+            tf.random.set_seed(settings.global_seed)
+        parts: Mapping[Read, tuple[Dataset, Sequence[SplitRange]]] = {}
+        if isinstance(self.resolved, ResolvedSources):
+            parts = sources(*self.resolved.given, settings).parts
+
+        def read_of(read: Read) -> Any:
+            dataset, ranges = parts.get(read, (self.dataset, self.resolved.ranges))
+            own = settings_of_read(settings, read)
+            return self._read(dataset, ranges, own, asserts=read.has_cardinality)
+
+        pipeline = stages_of(settings, lambda: order_of(self.resolved, settings).order.num_examples)
+        elements = StageCalls(reader=read_of).dataset(pipeline)
+        return Reading(elements=elements, codes_of=_codes, shape=shape_of(pipeline))
+
+    def _read(
+        self,
+        dataset: Dataset,
+        ranges: Sequence[SplitRange],
+        settings: ReadSettings,
+        *,
+        asserts: bool = True,
+    ) -> Any:
+        """Return what stands for the reader of ranges, behind its assertion where it has one."""
+        tf = tensorflow()
+        reads = sorted_reads(dataset, ranges, settings)
+        reader = self._reader(settings, ordered=dataset.ordered)
+        rows = instructions_of_host(reader.rows(reads), settings)
+        if settings.shuffles_files:
+            rows = rows.shuffle(
+                len(reads),
+                seed=settings.shuffle_seed,
+                reshuffle_each_iteration=settings.reshuffle,
+            )
+        if settings.repeat_files:
+            rows = rows.repeat()
+        read = reader.interleaved(rows)
+        knows_length = settings.host is None or settings.host_mode.knows_length
+        if asserts and knows_length and not settings.repeat_files:
+            read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))
+        return read
+
+    def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
+        """Return what `shardctl.tfds.resume` would read, to the end of all epochs."""
+        here = fitted(self.dataset, plan, plan.settings.host if host is None else host)
+        elements = dataset_of_plan(here, here.reader(RangeReader))
+        return Reading(elements=elements, codes_of=_codes)
+
+    def _reader(self, settings: ReadSettings, *, ordered: bool) -> RangeReader:
+        cycle = settings.cycle_length(ordered=ordered)
+        return RangeReader(codes=self.codes, cycle=cycle, block=settings.block)
+
+
+def _codes(batch: Any) -> Int64s:
+    codes: Int64s = np.atleast_1d(batch).astype(np.int64)
+    return codes

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.provided import provided
-from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.planning.order import PlannedOrder, plan_order
@@ -32,17 +30,13 @@ from shardctl.planning.verify import (
     spread_windows,
     taken,
 )
-from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.stage_calls import examples_of_host
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
-from shardctl.tfds.training.records import kernel_shuffle
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
-from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.reading import Pass, Reading, iterate_whole
-from shardctl.tfds.verifying.real_files import RealFiles
+from shardctl.tfds.verifying.reading import Pass, iterate_whole
+from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
 
-# TensorFlow's shuffle takes about a second for a million numbers on the way to a window.
-_REACH = 4_000_000
+# A buffer that continues takes about two seconds for a million inputs on the way to a window.
+_REACH = 2_000_000
 
 
 @checked
@@ -132,10 +126,15 @@ class _Check(ReadCheck):
         """The order that is compared."""
         return self.planned.order
 
+    @property
+    def _has_start_alone(self) -> bool:
+        """Whether what comes later is read from the start too, as of stages."""
+        return self.order.continued_by != "file_instructions"
+
     def run(self) -> None:
         total = self.order.num_examples
         take = taken(self.take, self.read, total)
-        if not self.order.begins_anywhere:  # what is handed out has to be read from its start
+        if self._has_start_alone:
             if self.order.is_endless and self.take in (None, "all"):
                 take = BUDGETS[self.read]
             total = take
@@ -171,7 +170,7 @@ class _Check(ReadCheck):
         cost = self.order.settings.pass_index * self.order.num_examples + window.stop
         if self.order.num_buffered is not None:
             cost += min(self.order.num_buffered, self.order.stream_size)
-        if not self.order.begins_anywhere:
+        if self._has_start_alone:
             return True
         return self.take == "all" or cost <= self._most(window.read, take)
 
@@ -218,13 +217,12 @@ class _Check(ReadCheck):
                 )
             )
             return False
-        source = self._source(window.read)
+        source, stop = self._source(window.read), window.stop - window.start
+        alone = replace(plan.settings, batch=None, drop_remainder=False)
+        plan = replace(plan, settings=alone, num_further_epochs=0)  # a window is of one epoch
 
         def opened(size: int) -> Pass:
-            reading = source.planned(plan)
-            return WindowPass(
-                reading, order, plan, size=size, window=window, progress=self._progress
-            )
+            return Pass(source.resumed(plan, None), size=size, stop=stop, progress=self._progress)
 
         return self._compare(window, opened)
 
@@ -260,9 +258,6 @@ def check_names(order: Order) -> None:
         order.codes.parse_tfds_id(name)
 
 
-# A stretch in the middle of an order, read by a plan that begins there, also through a buffer.
-
-
 def num_inputs_read(plan: ResumePlan, window: Window) -> int:
     """Return how many examples are read from the beginning of a plan to the end of a window."""
     size, state = window.stop - window.start, plan.shuffle
@@ -271,58 +266,3 @@ def num_inputs_read(plan: ResumePlan, window: Window) -> int:
     # The buffer takes its next input only when it is asked for the output after.
     last = min(state.num_elements, state.emitted + size - 1 + state.buffer_size)
     return max(last - state.num_read, 0)
-
-
-class WindowPass(Pass):
-    """The positions of a window in the epoch of a plan that begins with it.
-
-    Through a shuffle buffer TensorFlow's own shuffle says which inputs come out. Those that are
-    read within the window come from the reading; those that the buffer held before it are taken
-    as predicted.
-    """
-
-    def __init__(
-        self,
-        reading: Reading,
-        order: ReaderOrder,
-        plan: ResumePlan,
-        *,
-        size: int,
-        window: Window,
-        progress: Progress | None,
-    ) -> None:
-        elements = examples_of_host(reading.elements, plan.settings)
-        reading = replace(reading, elements=elements)
-        num_inputs = num_inputs_read(plan, window)
-        super().__init__(reading, size=size, stop=num_inputs, progress=progress)
-        self._order = order
-        self._plan = plan
-        self._num_outputs = window.stop - window.start
-
-    def __iter__(self) -> Iterator[Int64s]:
-        state = self._plan.shuffle
-        if state is None:
-            yield from super().__iter__()
-            return
-        inputs = _shuffled_inputs(state, self._num_outputs)
-        pieces = list(super().__iter__())
-        read = np.concatenate(pieces) if pieces else np.empty(0, np.int64)
-        is_new = inputs >= state.num_read
-        missing = np.flatnonzero(inputs >= state.num_read + len(read))
-        if len(missing):
-            inputs, is_new = inputs[: missing[0]], is_new[: missing[0]]
-        codes = np.empty_like(inputs)
-        codes[is_new] = read[inputs[is_new] - state.num_read]
-        codes[~is_new] = self._order.reading(self._plan.epoch).codes_at(inputs[~is_new])
-        self.num_done = len(codes)
-        yield codes
-
-
-def _shuffled_inputs(state: ShuffleState, count: int) -> Int64s:
-    """Return the inputs that TensorFlow's shuffle hands out next, int64[count]."""
-    tf = tensorflow()
-    seeds = tf.constant((state.seeds.seed, state.seeds.seed2), tf.int64)
-    numbers = tf.data.Dataset.range(state.num_elements)
-    shuffled = kernel_shuffle(numbers, state.buffer_size, seeds).skip(state.emitted).take(count)
-    pieces = list(shuffled.batch(1 << 16).as_numpy_iterator())
-    return np.concatenate(pieces) if pieces else np.empty(0, np.int64)

@@ -12,17 +12,14 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
-from shardctl.core.settings.read_settings import with_any_buffer_seed
 from shardctl.errors import UsageError
-from shardctl.planning.order import order_of, resolved_spec
+from shardctl.planning.order import resolved_spec
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.promises import (
     BrokenPromise,
@@ -45,12 +42,11 @@ from shardctl.planning.verify import (
     taken,
 )
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.training.fitted_plan import cuts_stream
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
+from shardctl.tfds.training.read_config import FittedPlan, cuts_stream, fitted
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
-from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading
-from shardctl.tfds.verifying.real_files import RealFiles
+from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
 
 
 @checked
@@ -128,6 +124,7 @@ class _PlanCheck(ReadCheck):
     plan: ResumePlan
     wrong_batch: BrokenPromise | None = field(init=False, default=None)
     num_left: list[int] = field(init=False, default_factory=list)
+    _fitted: dict[int | None, FittedPlan] = field(init=False, default_factory=dict)
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""
@@ -185,34 +182,30 @@ class _PlanCheck(ReadCheck):
         """Whether the buffer of files that repeat has read beyond the end of the order."""
         return self.plan.mode == "exactly-once" and cuts_stream(self.plan)
 
-    def _num_first(self, host: int | None) -> int:
-        """Return how many examples one reader reads in the epoch that the plan begins in."""
-        return self.plan.remaining if host is None else self.plan.hosts[host].num_examples
-
     def _num_left(self, host: int | None) -> int:
         """Return how many examples one reader is to hand out, to the end of all epochs."""
         plan, settings = self.plan, self.plan.settings
-        left = self._num_first(host)
+        left = self._here(host).num_examples
         if plan.num_further_epochs:
-            left += plan.num_further_epochs * self._order(host).epoch_size
+            left += plan.num_further_epochs * self._here(host).order.epoch_size
         if settings.drop_remainder and settings.batch is not None:
             left -= left % settings.batch
         return left
 
     def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
         """Yield what is to come, all of an epoch where it comes in any order."""
-        plan, first = self.plan, self._num_first(host)
+        plan, first = self.plan, self._here(host).num_examples
         if plan.exact:
-            yield from self._order(host).chunks(plan.consumed, plan.consumed + size)
+            yield from self._here(host).order.chunks(plan.consumed, plan.consumed + size)
             return
         if plan.unseeded is not None and host is None:
-            yield from inputs_of_plan(self._order(host), plan)
+            yield from inputs_of_plan(self._here(host).order, plan)
         elif self._has_order:
-            yield from self._order(host).chunks(plan.consumed, plan.consumed + first)
+            yield from self._here(host).order.chunks(plan.consumed, plan.consumed + first)
         else:
             yield from self._instructed(host)
         if size > first:
-            order = self._order(host)
+            order = self._here(host).order
             start = (plan.epoch + 1) * order.epoch_size
             num_epochs = -(-(size - first) // order.epoch_size)
             yield from order.chunks(start, start + num_epochs * order.epoch_size)
@@ -226,7 +219,7 @@ class _PlanCheck(ReadCheck):
         """
         wanted = np.concatenate([np.empty(0, np.int64), *expected])
         pieces = np.concatenate([np.empty(0, np.int64), *found])
-        start, stop = 0, self._num_first(host)
+        start, stop = 0, self._here(host).num_examples
         while start < size:
             # What a buffer has read beyond the cut of an endless reading may not come out.
             ones = wanted[start:] if self._reads_beyond else wanted[start:stop]
@@ -241,7 +234,7 @@ class _PlanCheck(ReadCheck):
                 return replace(mismatch, offset=start + mismatch.offset)
             start = stop
             if start < size:
-                stop += self._order(host).epoch_size
+                stop += self._here(host).order.epoch_size
         return None
 
     def _opened(self, batch: int, size: int, host: int | None, progress: Progress) -> Pass:
@@ -266,7 +259,7 @@ class _PlanCheck(ReadCheck):
 
     def _instructed(self, host: int | None) -> Iterator[Int64s]:
         """Yield the examples that the instructions name."""
-        reads = self.plan.instructions if host is None else self.plan.hosts[host].instructions
+        reads = self._here(host).reads
         firsts = self._codes.first_codes(reads).tolist()
         for first, count in zip(firsts, reads.take.tolist(), strict=True):
             yield np.arange(first, first + count)
@@ -275,20 +268,13 @@ class _PlanCheck(ReadCheck):
     def _resolved(self) -> Resolved:
         return resolved_spec(self.dataset, self.plan.spec)
 
-    def _order(self, host: int | None) -> ReaderOrder:
-        """Return the order of one reader, its last batch whole."""
-        if host not in self._orders:
-            settings = without_dropping(self.plan.settings)
-            if self.plan.unseeded is not None:
-                settings = with_any_buffer_seed(settings)
-            if host is not None:
-                settings = replace(settings, host=Host(index=host, count=len(self.plan.hosts)))
-            self._orders[host] = order_of(self._resolved, settings).of_reader
-        return self._orders[host]
-
-    @cached_property
-    def _orders(self) -> dict[int | None, ReaderOrder]:
-        return {}
+    def _here(self, host: int | None) -> FittedPlan:
+        """Return the plan as one reader reads it, its last batch whole."""
+        if host not in self._fitted:
+            plan = replace(self.plan, settings=without_dropping(self.plan.settings))
+            who = plan.settings.host if host is None else host  # whoever verifies
+            self._fitted[host] = fitted(self.dataset, plan, who, allow_version=True)
+        return self._fitted[host]
 
     @cached_property
     def _codes(self) -> ExampleCodes:

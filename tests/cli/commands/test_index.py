@@ -219,9 +219,9 @@ def test_after_a_kill_the_next_run_goes_on(tmp_path: Path) -> None:
     # Slowed down and written sooner, so that the first counts are written before the kill.
     script = (
         "import time\n"
-        "from shardctl.readers.index.counting import cache, worker\n"
+        "from shardctl.readers.index.counting import known, worker\n"
         "from shardctl.readers.records import read_file\n"
-        "cache._EVERY = worker._REPORTS = 0.05\n"
+        "known._EVERY = worker._REPORTS = 0.05\n"
         "real = read_file.count_file\n"
         "read_file.count_file = lambda *a, **k: (time.sleep(0.003), real(*a, **k))[1]\n"
         "from shardctl.readers.index.index import index\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.rewrites import Rewrites, optimized
+from shardctl.core.iteration.build import Rewrites, optimized
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.pipelines import options_of
 from shardctl.core.stages.stages import (

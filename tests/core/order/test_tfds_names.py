@@ -8,7 +8,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.tfds_names import TfdsNames
+from shardctl.core.order.example_codes import TfdsNames
 from tests.core.order.folders import codes_of, spread
 
 FOLDERS = [

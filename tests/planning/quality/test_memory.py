@@ -10,8 +10,8 @@ from shardctl.core.dataset.dataset import Dataset, ExampleSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.quality.memory import MemoryBudget
 from shardctl.planning.quality.quality import quality
+from shardctl.planning.quality.what_if import MemoryBudget
 from tests.planning.quality.quality_orders import even_dataset
 
 _EACH = 1000  # bytes of an example in a buffer: 600 of its own, and two tensors of 200 more

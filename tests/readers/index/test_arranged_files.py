@@ -1,22 +1,23 @@
-"""Files that were counted as splits: names by a template where it says them, else one by one."""
+"""Files that were counted as splits: names by a pattern where it says them, else one by one."""
 
 from __future__ import annotations
 
 from array import array
 
+import pytest
+
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.answer import ArrangedSplit, Arrangement
-from shardctl.readers.index.arranged_files import ArrangedFiles
+from shardctl.readers.index.arranged_files import ArrangedFiles, patterned
 from shardctl.readers.index.counting.counting import Counts
 from shardctl.readers.records.contents import Damage, FileContents
 
-TEMPLATE = "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
 NAMES = ("d-train.tfrecord-00000-of-00002", "d-train.tfrecord-00001-of-00002")
 
 
-def arranged(*names: str, template: str | None = TEMPLATE) -> ArrangedFiles:
+def arranged(*names: str) -> ArrangedFiles:
     files = [StoredFile(path=f"gs://b/d/{name}", num_bytes=9, version="etag:x") for name in names]
-    split = ArrangedSplit(name="train", files=files, template=template)
+    split = ArrangedSplit(name="train", files=files)
     return ArrangedFiles(Arrangement(root="gs://b/d", splits=(split,), name="d"), "tfrecord")
 
 
@@ -28,7 +29,7 @@ def counts(*lengths: int, unsettled: tuple[int, ...] = ()) -> Counts:
     )
 
 
-def test_a_template_that_says_the_names_is_kept() -> None:
+def test_a_pattern_that_says_the_names_is_kept() -> None:
     (split,) = arranged(*NAMES).index(counts(2, 3), keep_going=False, seconds=0).splits
     (files,) = split.split.files
     assert (files.names, files.data_dir) == (None, "gs://b/d")
@@ -36,11 +37,10 @@ def test_a_template_that_says_the_names_is_kept() -> None:
     assert (split.split.num_bytes, split.split.shard_bytes) == (18, (9, 9))
 
 
-def test_names_that_no_template_says_are_kept_themselves() -> None:
+def test_names_that_no_pattern_says_are_kept_themselves() -> None:
     others = (
         arranged(NAMES[1], NAMES[0]),
         arranged("x", "y"),
-        arranged(*NAMES, template=None),
         arranged("sub/" + NAMES[0], NAMES[1]),
     )
     for files in others:
@@ -48,6 +48,32 @@ def test_names_that_no_template_says_are_kept_themselves() -> None:
         assert split.split.files[0].names == tuple(
             file.path.removeprefix("gs://b/d/") for file in files.all
         )
+
+
+def many(text: str, num_shards: int = 3) -> list[str]:
+    return [text.format(at, num_shards) for at in range(num_shards)]
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern"),
+    [
+        (many("toy-a.tfrecord-{:05d}-of-{:05d}"), "toy-a.tfrecord-#-of-00003"),
+        (many("test/{:05d}.parquet"), "test/#.parquet"),
+        (many("x{{y}}-{:05d}-of-{}.tar"), "x{y}-#-of-3.tar"),
+        (many("00000/{:05d}.tar"), "00000/#.tar"),
+        (many("x-{:06d}.tar"), "x-0#.tar"),
+        (many("x-{:06d}", 100_001), "x-#"),
+        (many("x-{}.tar"), None),
+        (many("x-{:05d}.tar")[1:], None),
+        (["x-00000.tar", "x-00002.tar"], None),
+        (["x-00000.tar", "x-00001.tar", "x-00001.tar.gz"], None),
+        ([], None),
+    ],
+)
+def test_a_pattern_says_just_these_names(names: list[str], pattern: str | None) -> None:
+    files = patterned(names)
+    assert (files and files.pattern.replace("\0", "#")) == pattern
+    assert files is None or list(files) == names
 
 
 def test_broken_files_are_left_out_with_their_names_and_versions() -> None:

@@ -108,7 +108,7 @@ def test_broken_files_are_kept_apart(data: Path) -> None:
         (lambda d: d["splits"][0].update(versions=None), "versions must be a list"),
         (lambda d: d.update(check="layout.yaml"), "what index --check said of a layout"),
         (lambda d: d.update(splits=None), "splits must be a list"),
-        (lambda d: d.update(broken=[{}]), "path of a broken file must be text"),
+        (lambda d: d.update(broken=[{}]), "broken.0. has no path"),
         (lambda d: d.update(compression="zip"), "compression 'zip'"),
     ],
 )

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import pytest
 
-from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.readers.index.answer import Arrangement
 from shardctl.readers.index.names import arrange
@@ -137,27 +136,6 @@ def _check_one(rng: random.Random) -> None:
         assert named == missing[split][: len(named)]
         assert convention.name(split, named[0], 10**9, random.Random(0))[:6] in gaps[split].text
     assert {kind for kind, _ in kinds} <= {"gap", "duplicate"}
-    for one in arranged.splits:
-        whole = not missing[one.name] and not copies[one.name]
-        if one.template is None:
-            # Names of a template have five digits, begin at 0, and have nothing random in them.
-            begins = min(
-                int(found)
-                for found in re.findall(r"(?<![0-9])[0-9]{5}(?![0-9])", " ".join(order[one.name]))
-                or ["1"]
-            )
-            random_words = convention.file_format == "parquet" and convention.says_total
-            assert not (whole and convention.digits == 5 and begins == 0) or random_words
-            continue
-        assert whole
-        templated = ShardFiles.from_template(
-            one.template,
-            dataset=arranged.name or "",
-            split=one.name,
-            file_format=arranged.file_format or "",
-            num_shards=len(one.files),
-        )
-        assert list(templated) == order[one.name]
     add_cases()
 
 
@@ -303,7 +281,6 @@ def test_what_is_not_certain_is_refused(names: list[str], said: str) -> None:
 def test_problems_are_named(names: list[str], kind: str, said: str) -> None:
     arranged = arrange(listing_of(names))
     assert [(problem.kind, problem.text) for problem in arranged.problems] == [(kind, said)]
-    assert all(split.template is None for split in arranged.splits)
 
 
 def test_numbers_that_count_something_else_have_no_gaps() -> None:
@@ -367,7 +344,7 @@ def test_names_are_read_as_tfds_reads_them() -> None:
     for _ in range(100):
         dataset = rng.choice(letters[:-1]) + "".join(rng.choices(letters + "0123456789", k=6))
         splits = rng.sample(["train", "test", "validation", "unlabeled", "train-clean", "b_2"], 3)
-        file_format = rng.choice(["tfrecord", "array_record", "riegeli", "parquet"])
+        file_format = rng.choice(["tfrecord", "array_record", "parquet"])
         sizes = [rng.choice([1, 3, 12]) for _ in splits]
         template = rng.choice(
             [
@@ -400,7 +377,6 @@ def test_names_are_read_as_tfds_reads_them() -> None:
         assert arranged.file_format == file_format
         if template.startswith("{DATASET}-"):
             assert arranged.name == dataset
-            assert {split.template for split in arranged.splits} == {template}
             for split in arranged.splits:
                 for at, file in enumerate(split.files):
                     info = naming.FilenameInfo.from_str(file.path)

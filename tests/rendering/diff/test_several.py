@@ -9,7 +9,7 @@ from shardctl.planning.diff.diff import diff
 from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import Hints, diff_document
-from shardctl.rendering.diff.several import (
+from shardctl.rendering.diff.plans import (
     CheckedFile,
     several_annotation,
     several_document,

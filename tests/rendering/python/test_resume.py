@@ -155,12 +155,12 @@ def test_every_new_host_of_stages_runs_the_code_with_its_number(toys: Toys) -> N
     )
     handed, every = Counter[str](), Counter[str]()
     for index in range(2):
-        settings = ReadSettings(stages=stages.format(index))
+        settings = ReadSettings(stages=parse_stages(stages.format(index)))
         order = plan_order(toy.dataset, None, settings).order
         names = order.codes.tfds_ids(order.read(0, order.num_examples))
         every.update(names)
         handed.update(names[:20])
-    given = ReadSettings(stages=stages.format(0))
+    given = ReadSettings(stages=parse_stages(stages.format(0)))
     plan = resume_on_hosts(toy.dataset, None, given, hosts=2, to_hosts=3, consumed=20)
     text = code_of(plan)
     assert "plan = shardctl.resume_on_hosts(" in text

@@ -13,6 +13,7 @@ import shardctl
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Zip
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume
@@ -120,7 +121,7 @@ def test_code_of_a_mixture_goes_on_where_it_stopped(folders: Folders) -> None:
 )
 def test_code_of_each_kind_of_mixture_goes_on(folders: Folders, text: str) -> None:
     toy = folders.root / "toy" / "1.0.0"
-    settings = ReadSettings(stages=text.format(toy))
+    settings = ReadSettings(stages=parse_stages(text.format(toy)))
     order = plan_order(read_tfds_folder(toy), None, settings).order
     plan = resume(read_tfds_folder(toy), None, settings, steps=3)
     code = "".join(resume_python(plan, None))

@@ -7,8 +7,7 @@ import json
 import pytest
 
 from shardctl.files.documents import to_json
-from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
-from shardctl.planning.quality.loaders.ending import Ending
+from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, compare_loaders
 from shardctl.rendering.quality.loaders import (
     CSV_HEADER,
     ends,

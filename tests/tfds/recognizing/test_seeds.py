@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
 from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.seeds import global_seed_of, kernel_pair, stated_seed
+from shardctl.tfds.recognizing.stage_of import global_seed_of, kernel_pair, stated_seed
 
 
 @pytest.mark.parametrize("global_seed", [None, 0, 5, 87654321])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import shardctl.tfds
 from shardctl.core.resume.resume_plan import ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
@@ -14,7 +15,7 @@ from shardctl.files.plan.writer import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.training.fitted_plan import epochs_that_follow, fitted, reads_of_epoch
+from shardctl.tfds.training.read_config import epochs_that_follow, fitted, reads_of_epoch
 from shardctl.tfds.training.records import RangeReader
 from tests.tfds_datasets import build_dataset
 
@@ -50,7 +51,7 @@ def test_a_plan_for_one_reader_is_read_as_it_is(builder: Any, folder: Path) -> N
     assert found.num_examples == 7
     assert found.settings == found.plan.settings
     # File 0 is read; of file 1 one of 5 examples is.
-    assert found.order().read(4, 11).tolist() == list(range(4, 11))
+    assert found.order.read(4, 11).tolist() == list(range(4, 11))
     assert found.reader(RangeReader).codes.names([4, 10]) == ["4", "10"]
 
 
@@ -62,7 +63,7 @@ def test_a_plan_for_hosts_is_read_as_one_of_them(
     found = fitted(builder, among(folder), host=host)
     assert found.num_examples == num_examples
     assert str(found.settings.host) == f"{host}/2"
-    assert found.order().epoch_size == epoch_size
+    assert found.order.epoch_size == epoch_size
 
 
 def test_a_plan_may_be_the_path_of_its_file(builder: Any, folder: Path, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_the_epochs_after_the_one_a_plan_begins_in(folder: Path) -> None:
 
 def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: Path) -> None:
     shuffled = ReadSettings(shuffle_seed=3, epochs=9)
-    order = fitted(builder, planned(folder, shuffled), host=None).order()
+    order = fitted(builder, planned(folder, shuffled), host=None).order
     opened = [reads_of_epoch(order, epoch).shard.tolist() for epoch in range(9)]
     assert all(sorted(shards) == [0, 1, 2] for shards in opened)
     assert len({tuple(shards) for shards in opened}) > 1
@@ -112,3 +113,15 @@ def test_an_epoch_opens_its_files_in_an_order_of_its_own(builder: Any, folder: P
     first_ids = {0: 0, 1: 3, 2: 8}
     starts = [order.read(11 * epoch, 11 * epoch + 1).tolist() for epoch in range(9)]
     assert starts == [[first_ids[shards[0]]] for shards in opened]
+
+
+def test_a_plan_of_another_loader_is_left_to_its_library(builder: Any, folder: Path) -> None:
+    settings = ReadSettings(loader="torch", shuffle_seed=1, loader_version="2.14.1")
+    plan = resume(read_tfds_folder(folder), "train", settings, consumed=3)
+    for call in (
+        lambda: shardctl.tfds.resume(builder, plan),
+        lambda: shardctl.tfds.read_config(plan),
+        lambda: shardctl.tfds.verify_plan(read_tfds_folder(folder), plan),
+    ):
+        with pytest.raises(UsageError, match="the plan is of PyTorch's DataLoader"):
+            call()

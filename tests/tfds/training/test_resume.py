@@ -15,6 +15,7 @@ import shardctl.tfds
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.stages.text import parse_stages
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
@@ -183,11 +184,11 @@ def test_other_hosts_of_stages_read_what_tensorflow_had_left(
     toy, consumed = toys["plain"], [24, 10, 16]
     read: list[int] = []
     for index, count in enumerate(consumed):
-        settings = ReadSettings(cycle=3, block=2, stages=stages.format(index, 3))
+        settings = ReadSettings(cycle=3, block=2, stages=parse_stages(stages.format(index, 3)))
         real = shardctl.tfds.pipeline(toy.builder, spec, settings)
         examples = real.unbatch() if "batch" in stages else real
         read += elements(examples.take(count), lambda example: int(example["id"]))
-    given = ReadSettings(cycle=3, block=2, stages=stages.format(1, 3))
+    given = ReadSettings(cycle=3, block=2, stages=parse_stages(stages.format(1, 3)))
     plan = resume_on_hosts(toy.dataset, spec, given, hosts=3, to_hosts=2, consumed=consumed)
     for host in range(2):
         rest = shardctl.tfds.resume(toy.builder, plan, host=host)

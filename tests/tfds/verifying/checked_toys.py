@@ -60,10 +60,10 @@ def other_reader(monkeypatch: pytest.MonkeyPatch, kind: type, method: str, **oth
     """Let the real thing read with other settings than those that are predicted."""
     real = getattr(kind, method)
 
-    def read(self: Any, given: Any) -> Any:
+    def read(self: Any, given: Any, *more: Any) -> Any:
         if isinstance(given, ReadSettings):
             return real(self, changed(given, **other))
-        return real(self, replace(given, settings=changed(given.settings, **other)))
+        return real(self, replace(given, settings=changed(given.settings, **other)), *more)
 
     monkeypatch.setattr(kind, method, read)
 

@@ -16,8 +16,8 @@ from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.catalog import catalog_dataset
-from shardctl.tfds.verifying.index_ranges import IndexRanges
 from shardctl.tfds.verifying.reading import Reading
+from shardctl.tfds.verifying.real_files import IndexRanges
 from shardctl.tfds.verifying.verify import verify
 from tests.oracles import interleave_by_hand
 
@@ -94,7 +94,7 @@ def test_a_plan_reads_the_rest(consumed: int) -> None:
     dataset = replace(TOY, splits=tuple(map(with_names, SPLITS)))
     plan = resume(dataset, "a+b", settings, consumed=consumed)
     ranges = ranges_of(dataset, "a+b")
-    assert codes_read(ranges.planned(plan)) == by_hand[consumed:]
+    assert codes_read(ranges.resumed(plan, None)) == by_hand[consumed:]
 
 
 def with_names(split: Split) -> Split:

@@ -15,8 +15,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import MissingDependencyError, UnpredictableOrderError, UsageError
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.verifying.index_ranges import IndexRanges
-from shardctl.tfds.verifying.real_files import RealFiles
+from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
 from shardctl.tfds.verifying.verify import verify
 from tests.cases import FUZZ, check_cases
 from tests.core.order.order_cases import changed

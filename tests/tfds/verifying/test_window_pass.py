@@ -61,7 +61,7 @@ def test_a_window_that_is_read_otherwise_is_caught(
     monkeypatch: pytest.MonkeyPatch,
     buffer: int | None,
 ) -> None:
-    other_reader(monkeypatch, RealFiles, "planned", block=1)
+    other_reader(monkeypatch, RealFiles, "resumed", block=1)
     settings = ReadSettings(cycle=2, block=3, buffer=buffer)
     if buffer is not None:
         settings = changed(settings, buffer_seed=1)

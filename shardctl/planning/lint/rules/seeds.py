@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.phrase import Argument, Placeholder, listed, phrase
@@ -9,6 +10,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.passes import ShufflePasses, file_shuffle_passes
 from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.errors import UnpredictableOrderError
+from shardctl.planning.lint.chains import reshuffles
 from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Violation, rule
 from shardctl.planning.lint.rules.stages import as_seeds, as_settings
@@ -112,19 +114,29 @@ def drawn_seed(context: LintContext) -> Iterator[Violation]:
 def keras_pairs(context: LintContext) -> Iterator[Violation]:
     """Find Keras epochs over a shuffle that reshuffles."""
     settings = context.settings
-    if context.stage_chains and settings.loop == "keras-fit" and context.buffers:
-        yield from as_settings.keras_pairs(context)
-        return
-    buffer = context.buffers and settings.buffer_reshuffle is not False
-    if settings.loop != "keras-fit" or context.repeats_files() or not context.knows_length:
-        return  # an iterator an epoch where the length is unknown or has no end
-    if buffer or (context.reshuffles_files and settings.buffer is None):
+    if settings.loop == "keras-fit" and _reshuffles(context):
         yield Violation(
             why="Keras makes two iterators an epoch, so epochs take every second order: those of "
             "a Python loop differ, and initial_epoch begins anew",
             fix=phrase("steps_per_epoch, {loop=python}, or {ignore=[SC014]} where it is known"),
             settings=("loop",),
         )
+
+
+def _reshuffles(context: LintContext) -> bool:
+    """Whether the shuffle on top gives each iterator an order, of a length that Keras knows.
+
+    Where the length is unknown or has no end Keras makes an iterator an epoch.
+    """
+    if context.stage_chains and context.buffers:
+        every = (here for read in context.staged_reads[:1] for here in context.stages_at(read))
+        root = [here for here in every if " of " not in here.place]
+        is_known = bool(root) and root[-1].num_left not in (None, math.inf)
+        return is_known and any(reshuffles(here.stage) for here in root)
+    if context.repeats_files() or not context.knows_length:
+        return False
+    buffer = context.buffers and context.settings.buffer_reshuffle is not False
+    return buffer or (context.reshuffles_files and context.settings.buffer is None)
 
 
 @rule("SC015", "extra-iterator", "notice", "a later pass that begins an order late")

@@ -76,24 +76,18 @@ def count_files(
     return counting.run(runner or LocalRunner(jobs=jobs, told=counting.told))
 
 
+@dataclass(kw_only=True)
 class _Counting:
-    def __init__(
-        self,
-        *,
-        files: Sequence[StoredFile],
-        file_format: str,
-        checksums: bool,
-        known: Known,
-        keep_going: bool,
-        watch: Watch | None,
-    ) -> None:
-        self._files = files
-        self._file_format = file_format
-        self._checksums = checksums
-        self._known = known
-        self._keep_going = keep_going
-        self._watch = watch
-        self._num_bytes = 0 if watch is None else _num_bytes(files)
+    files: Sequence[StoredFile]
+    file_format: str
+    checksums: bool
+    known: Known
+    keep_going: bool
+    watch: Watch | None
+
+    def __post_init__(self) -> None:
+        files = self.files
+        self._num_bytes = 0 if self.watch is None else sum(file.num_bytes for file in files)
         self._done, self._told = 0, 0  # bytes of files that are done, and of what was read
         self._stop = len(files)  # none from here on is asked for
         self._reported = 0.0
@@ -107,41 +101,41 @@ class _Counting:
         for counted in runner.count(self._tasks()):
             found.num_counted += 1
             found.num_bytes_read += counted.contents.num_bytes_read
-            self._done += self._files[counted.index].num_bytes
+            self._done += self.files[counted.index].num_bytes
             self._note(counted.index, counted.contents)
             if counted.index not in found.unsettled:
-                task = self._task(counted.index, self._files[counted.index])
-                self._known.keep(task, counted.contents)
+                task = self._task(counted.index, self.files[counted.index])
+                self.known.keep(task, counted.contents)
         self._report(last=True)
         return found
 
     def told(self, num_bytes: int) -> None:
         """Note what was read; where contents are read it tells how far a large file is."""
-        self._told += num_bytes if self._checksums else 0
+        self._told += num_bytes if self.checksums else 0
         self._report()
 
     def _task(self, index: int, file: StoredFile) -> FileToCount:
         return FileToCount(
             index=index,
             file=file,
-            file_format=self._file_format,
-            checksums=self._checksums,
+            file_format=self.file_format,
+            checksums=self.checksums,
         )
 
     def _tasks(self) -> Iterator[FileToCount]:
         """Yield the files of which nothing is known, those that changed just now at the end."""
         late: list[FileToCount] = []
-        files: Iterator[tuple[int, StoredFile]] = enumerate(self._files)
+        files: Iterator[tuple[int, StoredFile]] = enumerate(self.files)
         while tasks := [self._task(index, file) for index, file in islice(files, _CHUNK)]:
             now = time.time_ns()
-            for task, contents in zip(tasks, self._known.find(tasks), strict=True):
+            for task, contents in zip(tasks, self.known.find(tasks), strict=True):
                 if task.index >= self._stop:
                     files = iter(())
                     break
                 if contents is not None:
                     self._found.num_known += 1
                     self._done += task.file.num_bytes
-                    self._told += task.file.num_bytes if self._checksums else 0
+                    self._told += task.file.num_bytes if self.checksums else 0
                     self._note(task.index, contents)
                 elif _settles_at(task.file) > now:
                     late.append(task)
@@ -164,7 +158,7 @@ class _Counting:
         found = self._found
         if contents.damage is not None or contents.num_records is None:
             found.broken[index] = contents
-            if not self._keep_going:
+            if not self.keep_going:
                 self._stop = min(self._stop, index)
         else:
             found.num_records[index] = contents.num_records
@@ -173,17 +167,13 @@ class _Counting:
 
     def _report(self, *, last: bool = False) -> None:
         now = time.monotonic()
-        if self._watch is not None and (last or now - self._reported > _REPORTS):
+        if self.watch is not None and (last or now - self._reported > _REPORTS):
             self._reported = now
             done = self._found.num_known + self._found.num_counted
-            self._watch("files", len(self._files) if last else done, len(self._files))
+            self.watch("files", len(self.files) if last else done, len(self.files))
             if self._num_bytes:
                 num_bytes = self._num_bytes if last else max(self._done, self._told)
-                self._watch("bytes", min(num_bytes, self._num_bytes), self._num_bytes)
-
-
-def _num_bytes(files: Sequence[StoredFile]) -> int:
-    return sum(file.num_bytes for file in files)
+                self.watch("bytes", min(num_bytes, self._num_bytes), self._num_bytes)
 
 
 def _settles_at(file: StoredFile) -> int:

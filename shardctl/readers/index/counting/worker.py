@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import IO, Any
 
 from shardctl.files.stores.store import StoredFile
@@ -24,7 +25,6 @@ _REPORTS = 0.1  # seconds between two answers of one batch
 _LENGTH = struct.Struct("<Q")
 # What comes before it is nobody's answer: a sitecustomize.py or a .pth file prints.
 BEGIN = b"\0shardctl counts\0"
-_CONTENTS = tuple(field.name for field in fields(FileContents))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -42,53 +42,30 @@ class Answer:
 
 # Plain tuples: a dataclass takes ten times as long to pickle, and there may be a million.
 _Packed = tuple[Any, ...]
+_FILE, _TASK = ("path", "num_bytes", "version"), ("index", "file_format", "checksums", "listed")
+_CONTENTS = tuple(field.name for field in fields(FileContents))
+_of_file, _of_task, _of_contents = attrgetter(*_FILE), attrgetter(*_TASK), attrgetter(*_CONTENTS)
 
 
 def packed_batch(batch: Sequence[FileToCount]) -> _Packed:
     """Return a batch as a message."""
-    return tuple(
-        (
-            task.index,
-            task.file.path,
-            task.file.num_bytes,
-            task.file.version,
-            task.file_format,
-            task.checksums,
-            task.listed,
-        )
-        for task in batch
-    )
+    return tuple((_of_file(task.file), _of_task(task)) for task in batch)
 
 
 def _unpacked_batch(message: _Packed) -> Iterator[FileToCount]:
-    for index, path, num_bytes, version, file_format, checksums, listed in message:
-        yield FileToCount(
-            index=index,
-            file=StoredFile(path=path, num_bytes=num_bytes, version=version),
-            file_format=file_format,
-            checksums=checksums,
-            listed=listed,
-        )
-
-
-def _packed_contents(counted: CountedFile) -> _Packed:
-    return (counted.index, *(getattr(counted.contents, name) for name in _CONTENTS))
+    for file, task in message:
+        stored = StoredFile(**dict(zip(_FILE, file, strict=True)))
+        yield FileToCount(file=stored, **dict(zip(_TASK, task, strict=True)))
 
 
 def unpacked_answer(message: _Packed) -> Answer:
     """Return the answer that a message is."""
     counted, num_bytes, done, error = message
-    return Answer(
-        counted=tuple(
-            CountedFile(
-                index=index, contents=FileContents(**dict(zip(_CONTENTS, values, strict=True)))
-            )
-            for index, *values in counted
-        ),
-        num_bytes=num_bytes,
-        done=done,
-        error=error,
+    found = (
+        CountedFile(index=index, contents=FileContents(**dict(zip(_CONTENTS, values, strict=True))))
+        for index, values in counted
     )
+    return Answer(counted=tuple(found), num_bytes=num_bytes, done=done, error=error)
 
 
 def send(file: IO[bytes], message: object) -> None:
@@ -144,7 +121,7 @@ class _Answers:
             self.send()
 
     def add(self, counted: CountedFile) -> None:
-        self._counted.append(_packed_contents(counted))
+        self._counted.append((counted.index, _of_contents(counted.contents)))
         self.told(0)
 
     def send(self, *, done: bool = False) -> None:

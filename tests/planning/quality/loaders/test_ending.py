@@ -14,7 +14,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
 from shardctl.planning.order import order_of, resolved_spec
-from shardctl.planning.quality.loaders.ending import ending_of
+from shardctl.planning.quality.loaders.compare import ending_of
 from shardctl.planning.quality.loaders.ways import ways_to_read
 from tests.cases import counted
 

@@ -8,8 +8,8 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import plan_order, resolved_spec
-from shardctl.planning.quality.loaders import way_to_read as module
-from shardctl.planning.quality.loaders.way_to_read import WayToRead, way_to_read
+from shardctl.planning.quality.loaders import compare as module
+from shardctl.planning.quality.loaders.compare import WayToRead, way_to_read
 from shardctl.planning.quality.loaders.ways import ways_to_read
 from tests.cases import counted
 

@@ -10,7 +10,7 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import LocalStore
 from shardctl.readers.index.index import index
 from shardctl.readers.records.read_file import FORMATS, count_file, format_of
-from shardctl.readers.records.sidecars import Sidecars, expected_counts
+from shardctl.readers.records.sidecars import Sidecars
 from shardctl.rendering.index.index import summary
 from tests.byte_sources import RECORDED
 from tests.record_files import framed
@@ -93,15 +93,6 @@ def test_an_index_of_something_else_is_none(tmp_path: Path) -> None:
     sidecars, _ = of_folder(tmp_path)
     assert not sidecars
     assert not sidecars.problems
-
-
-def test_what_is_said_of_each_path() -> None:
-    folder = RECORDED / "mds_plain"
-    files = list(LocalStore().scan(str(folder)))
-    paths = [file.path for file in files]
-    found = expected_counts([file for file in files if file.path.endswith("index.json")], paths)
-    assert sum(expected.num_examples for expected in found.values()) == 37
-    assert len(found) == 3
 
 
 def test_index_names_the_files_that_are_not_as_is_said(tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from shardctl.core.phrase import phrase
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import Batch, Map, Read, Repeat, Shuffle, WithOptions
 from shardctl.core.stages.text import text_of_part
@@ -108,20 +107,6 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
             fix="leave out deterministic=False",
             settings=_STAGES,
         )
-
-
-def keras_pairs(context: LintContext) -> Iterator[Violation]:
-    """Find Keras epochs over a stage that reshuffles, where the length is known (SC014)."""
-    for read in context.staged_reads[:1]:
-        root = [here for here in context.stages_at(read) if " of " not in here.place]
-        length = root[-1].num_left if root else None
-        if length is not None and not math.isinf(length) and any(reshuffles(h.stage) for h in root):
-            yield Violation(
-                why="Keras makes two iterators an epoch, so epochs take every second order: those "
-                "of a Python loop differ, and initial_epoch begins anew",
-                fix=phrase("steps_per_epoch, {loop=python}, or {ignore=[SC014]} where it is known"),
-                settings=("loop",),
-            )
 
 
 def extra_iterator(context: LintContext) -> Iterator[Violation]:
