@@ -369,8 +369,8 @@ QUESTIONS = {
     "steps without batches": Question(
         call=lambda d: api.resume(d, steps=7),
         command="resume --steps 7",
-        python="steps needs batch=N: a step is a batch",
-        options="--steps needs --batch N: a step is a batch",
+        python="steps needs batch=N, or a batch among the stages: a step is a batch",
+        options="--steps needs --batch N, or a batch among the --stages: a step is a batch",
     ),
     "a mode": Question(
         call=lambda d: api.resume(d, consumed=1, mode="fast"),  # type: ignore[arg-type]

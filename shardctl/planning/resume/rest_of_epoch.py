@@ -15,7 +15,7 @@ from shardctl.core.order.epoch_reading import (
     Reading,
     repetitions_listed,
 )
-from shardctl.core.order.order import ENDLESS, Order
+from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ReaderState, ShuffleState
@@ -49,19 +49,18 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
             )
         return consumed
     if not order.has_steps:
-        why = "{steps} needs {batch=N}: a step is a batch"
-        if order.origins:
-            why = "{steps}: no stage makes any batches: give {consumed=N}"
-        raise UsageError(phrase(why))
-    steps, batch = steps or 0, order.settings.batch
-    num_steps = ENDLESS if order.num_steps is None else order.num_steps
-    if not 0 <= steps <= num_steps:
+        raise UsageError(
+            phrase("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
+        )
+    steps, num_steps, batch = steps or 0, order.num_steps, order.settings.batch
+    if steps < 0 or (num_steps is not None and steps > num_steps):
+        there = "no end" if num_steps is None else f"{num_steps} batches"
         raise UsageError(
             phrase(
-                "{steps!}: the order has {} batches{}{}",
-                num_steps,
+                "{steps!}: the order has {}{}{}",
+                there,
                 "" if batch is None else f" of {batch}",
-                _as_a_pass(order, steps, num_steps, "steps"),
+                _as_a_pass(order, steps, num_steps or 0, "steps"),
                 steps=steps,
             )
         )
@@ -87,23 +86,28 @@ def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
     )
 
 
-def within_a_batch(order: Order, consumed: int) -> tuple[str, ...]:
+def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, ...]:
     """Return what becomes of batches where a pipeline stopped within one, as warnings."""
     if not order.has_steps or consumed == order.num_examples:
         return ()
-    within = int(order.steps_of([consumed])[1][0])
+    (step,), (within,) = (array.tolist() for array in order.steps_of([consumed]))
     if not within:
         return ()
-    said = f"{consumed} examples end {within} into a batch"
-    if order.continued_by == "loader":
+    if by == "shardctl.tfds":
+        whole = order.positions_in_step(step)
         return (
-            f"{said}: the first batch that follows holds what is left of it, the others are those "
-            "of the uninterrupted loader",
+            f"{consumed} examples end {within} into the batch of step {step}: shardctl.tfds goes "
+            f"on at whole steps, {whole.start} or {whole.stop}",
         )
-    return (
-        f"{said} of {order.settings.batch}: the batches that follow begin in other places than "
-        "those of the uninterrupted pipeline",
-    )
+    follow = {
+        "loader": "the first batch that follows holds what is left of it, the others are those of "
+        "the uninterrupted loader",
+        "file_instructions": "the batches that follow begin in other places than those of the "
+        "uninterrupted pipeline",
+    }
+    size = order.settings.batch if by == "file_instructions" else None
+    of = "" if size is None else f" of {size}"
+    return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
 
 
 def epoch_at(order: Order, consumed: int) -> int:

@@ -216,7 +216,7 @@ def _resume_reader(
         ),
         warnings=(
             *planned.warnings,
-            *within_a_batch(order, consumed),
+            *within_a_batch(order, consumed, order.continued_by),
             *_of_endless(order, mode, point.remaining),
         ),
         assumptions=order.assumptions,

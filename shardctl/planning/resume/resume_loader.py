@@ -53,7 +53,7 @@ def resume_loader_order(
             *_not_listed(found, consumed, num_left),
             *_epochs_mixed(left, stop.epoch),
         ),
-        warnings=(*planned.warnings, *within_a_batch(order, consumed)),
+        warnings=(*planned.warnings, *within_a_batch(order, consumed, order.continued_by)),
         assumptions=order.assumptions,
     )
 

@@ -59,9 +59,11 @@ from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
 from shardctl.planning.resume.rest_of_epoch import (
     consumed_examples,
+    epoch_at,
     reader_state,
     rest_after,
     resume_point,
+    within_a_batch,
 )
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
@@ -100,17 +102,13 @@ def resume_staged(
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     total = order.num_examples
     left = WITHOUT_END if order.is_endless else total - consumed
-    if consumed < total:
-        epoch = int(order.epoch_of([consumed])[0])
-    else:
-        epoch = int(order.epoch_of([total - 1])[0]) if total else 0
     plan = ResumePlan(
         dataset=order.dataset.identity,
         spec=spec_as_given(planned.resolved, order.settings),
         mode="exact",
         settings=settings_as_planned(order.settings, ordered=order.dataset.ordered),
         consumed=consumed,
-        epoch=epoch,
+        epoch=epoch_at(order, consumed),
         remaining=left,
         remaining_total=left,
         instructions=order.reads.select(slice(0, 0)),
@@ -121,7 +119,8 @@ def resume_staged(
         assumptions=planned.assumptions,
     )
     plan = _by_instructions(order, plan) or plan
-    return replace(plan, warnings=(*plan.warnings, *_within_a_step(order, plan)))
+    by = plan.continued_by
+    return replace(plan, warnings=(*plan.warnings, *within_a_batch(order, consumed, by)))
 
 
 def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
@@ -131,23 +130,6 @@ def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
     return tuple(
         ConsumedSource(data=read.data, spec=read.spec, consumed=count)
         for read, count in zip(readers, counts, strict=True)
-    )
-
-
-def _within_a_step(order: StagedOrder, plan: ResumePlan) -> tuple[str, ...]:
-    consumed = plan.consumed
-    if not order.has_steps or not 0 < consumed < order.num_examples:
-        return ()
-    (step,), (offset,) = (array.tolist() for array in order.steps_of([consumed]))
-    if not offset:
-        return ()
-    said = f"{consumed} examples end {offset} into the batch of step {step}"
-    if plan.continued_by == "shardctl.tfds":
-        whole = order.positions_in_step(step)
-        return (f"{said}: shardctl.tfds goes on at whole steps, {whole.start} or {whole.stop}",)
-    return (
-        f"{said}: the batches that follow begin in other places than those of the uninterrupted "
-        "pipeline",
     )
 
 

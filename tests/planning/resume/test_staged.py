@@ -172,14 +172,14 @@ def test_of_a_mixture_it_is_said_how_much_of_each_source_is_read() -> None:
 def test_a_place_that_is_not_there_is_refused(how: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         resume(TOY, None, staged("skip(2) | batch(3) | skip(0) | map | cache"), **how)
-    with pytest.raises(UsageError, match="no stage makes any"):
+    with pytest.raises(UsageError, match="^steps needs batch=N, or a batch among the stages"):
         resume(TOY, None, staged("skip(2) | take(4)"), steps=1)
 
 
 def test_within_a_batch_a_plan_says_so() -> None:
     settings = staged("skip(2) | batch(3)")
     (said,) = resume(TOY, None, settings, consumed=4).warnings
-    assert "4 examples end 1 into the batch of step 1" in said
+    assert "4 examples end 1 into a batch: the batches that follow" in said
     (said,) = resume(
         TOY, None, staged("shuffle(4, seed=1) | skip(2) | batch(3)"), consumed=4
     ).warnings
