@@ -390,8 +390,7 @@ class HostExamples:
         """Return the `tf.data.Dataset` of this host's examples, in the order of `simulate`."""
         if not self.num_examples:
             return self.one_example().take(0)
-        settings = replace(self.plan.settings, host=self.host)  # the plan is of all hosts
-        records = examples_of_host(self._reader.read(self._own), settings)
+        records = examples_of_host(self._reader.read(self._own), self._settings)
         return self._decoded(records, self.num_examples)
 
     def one_example(self) -> Any:
@@ -406,11 +405,15 @@ class HostExamples:
             "looks like"
         )
 
+    @property
+    def _settings(self) -> ReadSettings:
+        return replace(self.plan.settings, host=self.host)  # the plan is of all hosts
+
     @cached_property
     def _own(self) -> Reads:
         """The file instructions of this host, of `ds.shard` those of all."""
         plan = self.plan
-        reads = sorted_reads(plan.dataset, plan.resolved.ranges, plan.settings)
+        reads = sorted_reads(plan.dataset, plan.resolved.ranges, self._settings)
         rows = plan.settings.host_mode.own_instructions(len(reads), self.host)
         return reads.select(np.arange(*rows.indices(len(reads))))
 
