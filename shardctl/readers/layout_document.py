@@ -74,20 +74,17 @@ class _Folder:
 def dataset_fields(dataset: Dataset, splits: Sequence[Split]) -> Document:
     """Return what the document has besides its head and its splits: what else tells the dataset."""
     names = {split.name for split in splits}
-    folders = [
-        _Folder(
-            name=folder.name,
-            config=folder.config,
-            version=folder.version,
-            ordered=folder.ordered,
-            data_dir=folder.data_dir,
-            splits=tuple(
-                _Part(split.name, split.num_shards, len(split.files), split.num_bytes)
-                for split in folder.splits
-                if split.name in names
-            ),
+
+    def parts_of(folder: Dataset) -> tuple[_Part, ...]:
+        return tuple(
+            _Part(split.name, split.num_shards, len(split.files), split.num_bytes)
+            for split in folder.splits
+            if split.name in names
         )
-        for folder in dataset.folders
+
+    folders = [
+        _Folder(one.name, one.config, one.version, one.ordered, one.data_dir, parts_of(one))
+        for one in dataset.folders
     ]
     read = [asdict(folder) for folder in folders if folder.splits]
     return {

@@ -48,6 +48,13 @@ class _Broken:
     num_bytes: int
     version: str
 
+    @classmethod
+    def of(cls, file: BrokenFile) -> _Broken:
+        """Return what the document has of a file."""
+        found = file.finding
+        what = (found.split, found.kind, found.reason, found.record, found.byte)
+        return cls(file.path, *what, file.num_bytes, file.version)
+
     def file(self) -> BrokenFile:
         """Return the file; what was found is not told any closer."""
         finding = FileFinding(
@@ -84,21 +91,7 @@ def index_document(index: Index, beside: str | None = None) -> Document:
             {"kind": problem.kind, "split": problem.split, "reason": problem.text}
             for problem in index.problems
         ]
-        document["broken"] = [
-            asdict(
-                _Broken(
-                    path=file.path,
-                    split=file.finding.split,
-                    kind=file.finding.kind,
-                    reason=file.finding.reason,
-                    record=file.finding.record,
-                    byte=file.finding.byte,
-                    num_bytes=file.num_bytes,
-                    version=file.version,
-                )
-            )
-            for file in index.broken
-        ]
+        document["broken"] = [asdict(_Broken.of(file)) for file in index.broken]
     return document
 
 
