@@ -120,7 +120,7 @@ def resume_on_hosts(
         settings = replace(settings, host=None)  # a shard of the stages was that of one host
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
-    if settings.repeat_files:
+    if settings.is_endless:
         raise UsageError(
             phrase(
                 "{repeat_files=True} with {to_hosts}: the epochs of each host run into one another "

@@ -70,7 +70,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
 def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
     """Return how a count over several passes is to be given, "" where there is no such way."""
     settings = order.settings
-    if count < 0 or not total or settings.repeat_files:
+    if count < 0 or not total or settings.is_endless:
         return ""
     if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
         return ""

@@ -279,11 +279,11 @@ def calls_after_read(
     if host is not None and settings.host_mode.reads_all and num_shared:
         calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
     unseeded = mode in UNSEEDED_MODES
-    if unseeded and settings.repeat_files and take is not None:
+    if unseeded and settings.is_endless and take is not None:
         calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
     if (unseeded or mode == "exactly-once") and settings.buffer is not None:
         calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
-    if settings.repeat_files:
+    if settings.is_endless:
         if settings.buffer is not None and take is not None and not unseeded:
             calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
     elif epoch + 1 < settings.epochs:
