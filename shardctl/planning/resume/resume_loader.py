@@ -14,10 +14,15 @@ from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, NONE
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
-from shardctl.planning.resume.rest_of_epoch import consumed_examples, epoch_at, within_a_batch
+from shardctl.planning.resume.rest_of_epoch import (
+    consumed_examples,
+    epoch_at,
+    plan_of,
+    within_a_batch,
+)
 
 MOST_INSTRUCTIONS = 100_000  # that a plan lists
 _MOST_EXAMPLES = 1 << 24  # left in an epoch, of which instructions are made
@@ -34,11 +39,9 @@ def resume_loader_order(
     num_left, left = _left(order, consumed, stop.epoch)
     found = None if left is None else _instructions(order, left)
     settings, library = order.settings, library_of(order.loader)
-    return ResumePlan(
-        dataset=order.dataset.identity,
-        spec=planned.spec,
-        mode="exact",
-        settings=settings_as_planned(settings, ordered=order.dataset.ordered),
+    return plan_of(
+        planned,
+        settings,
         consumed=consumed,
         epoch=stop.epoch,
         remaining=num_left,
@@ -54,7 +57,6 @@ def resume_loader_order(
             *_epochs_mixed(left, stop.epoch),
         ),
         warnings=(*planned.warnings, *within_a_batch(order, consumed, order.continued_by)),
-        assumptions=order.assumptions,
     )
 
 

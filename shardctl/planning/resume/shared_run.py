@@ -22,7 +22,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.promises import without_dropping
-from shardctl.planning.resume.rest_of_epoch import ResumePoint, resume_point
+from shardctl.planning.resume.rest_of_epoch import ResumePoint, plan_of, resume_point
 from shardctl.planning.resume.resume import calls_after_read, further_epochs, resume_order
 from shardctl.planning.resume.stopped_hosts import (
     OldHost,
@@ -69,7 +69,7 @@ class SharedRun:
         point, order = self.point(consumed), self.planned.of_reader
         settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         if point.remaining and point.epoch == self.rest.epoch:
-            plan = self._plan_in_rest(point, settings)
+            plan = self._plan_in_rest(point)
         else:
             undropped = self._undropped
             whole = undropped.of_reader.num_examples
@@ -88,7 +88,7 @@ class SharedRun:
             warnings=self.planned.warnings,
         )
 
-    def _plan_in_rest(self, point: ResumePoint, settings: ReadSettings) -> ResumePlan:
+    def _plan_in_rest(self, point: ResumePoint) -> ResumePlan:
         order, rest = self.planned.of_reader, self.rest
         reads, _ = rest.files_left(point.emitted)
         shuffle = _shuffle_state(rest, point.emitted)
@@ -96,11 +96,10 @@ class SharedRun:
         if shuffle is not None:
             held = order.codes.first_codes(rest.pending(point.emitted))
             pending = (*(order.codes.ids(held) if len(held) else ()),)
-        return ResumePlan(
-            dataset=order.dataset.identity,
-            spec=self.planned.spec,
+        return plan_of(
+            self.planned,
+            order.settings,
             mode="exact" if shuffle is None else "exact-order",
-            settings=settings,
             consumed=0,
             epoch=point.epoch,
             remaining=point.remaining,

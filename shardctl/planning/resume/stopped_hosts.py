@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from shardctl.core.resume.unseeded_buffer import (
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
-from shardctl.planning.order import PlannedOrder
+from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
@@ -84,7 +85,8 @@ def old_orders(
         )
     check_shared(settings, hosts)
     resolved = resolved_reading(dataset, spec, settings)
-    first = order_to_resume(resolved, as_host(settings, 0, hosts, of=hosts), mode, risk)
+    of_first = as_host(settings, 0, hosts, of=hosts)
+    first = order_to_resume(partial(order_of, resolved), of_first, mode, risk)
     known = replace(first.order.settings, host=settings.host, stages=settings.stages)
     others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
     return [first, *map(first.with_settings, others)]
