@@ -29,6 +29,7 @@ from shardctl.core.resume.resume_plan import (
 from shardctl.core.resume.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
@@ -272,15 +273,29 @@ def pending_inputs(order: ReaderOrder, point: ResumePoint) -> Int64s:
     return order.replay(point.stream).pending(point.emitted)
 
 
-def shuffle_state(order: ReaderOrder, point: ResumePoint) -> ShuffleState:
-    """Return where the buffer is."""
-    replay = order.replay(point.stream)
+def shuffle_state(replay: ShuffleReplay, emitted: int) -> ShuffleState:
+    """Return where a buffer is after so many examples."""
     return ShuffleState(
         buffer_size=replay.buffer_size,
         seeds=replay.seeds,
         num_elements=replay.num_elements,
-        num_read=replay.num_read(point.emitted),
-        emitted=point.emitted,
+        num_read=replay.num_read(emitted),
+        emitted=emitted,
+    )
+
+
+def reads_of_codes(order: Order, codes: Int64s) -> Reads:
+    """Return what reads codes (int64[q]) in their order, as runs of neighbours in a file."""
+    split, shard, index = order.codes.places(codes)
+    cut = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
+    rows = np.flatnonzero(np.append(len(codes) > 0, cut))
+    return Reads(
+        files=order.codes.dataset,
+        part=np.zeros_like(rows),
+        split=split[rows],
+        shard=shard[rows],
+        skip=index[rows],
+        take=np.diff(np.append(rows, len(codes))),
     )
 
 

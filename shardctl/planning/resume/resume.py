@@ -167,7 +167,7 @@ def _resume_reader(
     state = reader_state(order, point.stream, num_read)
     shuffle, pending, held = None, None, order.reads.select(slice(0, 0))
     if order.num_buffered is not None and unknown is None:
-        shuffle = shuffle_state(order, point)
+        shuffle = shuffle_state(order.replay(point.stream), point.emitted)
         inputs = pending_inputs(order, point) if point.remaining else NONE
         pending = ids_at(order, reading, inputs)
         if len(inputs) and mode == "exactly-once":

@@ -35,6 +35,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     order_to_resume,
     pending_inputs,
     reads_at,
+    reads_of_codes,
     rest_of_reading,
     resume_point,
     without_seed,
@@ -367,21 +368,6 @@ def _count(order: Order, stop: int, epochs: range, counts: Int32s, progress: Pro
 
 def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     """Return what reads each example (int32[num_codes]) so often, as runs in the order of files."""
-    found = []
-    for level in range(int(counts.max(initial=0))):
-        split, shard, index = order.codes.places(np.flatnonzero(counts > level))
-        begins = np.ones(len(index), bool)
-        begins[1:] = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
-        rows = np.flatnonzero(begins)
-        take = np.diff(np.append(rows, len(index)))
-        found.append(
-            Reads(
-                files=order.codes.dataset,
-                part=np.zeros_like(rows),
-                split=split[rows],
-                shard=shard[rows],
-                skip=index[rows],
-                take=take,
-            )
-        )
+    levels = range(int(counts.max(initial=0)))
+    found = [reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels]
     return joined([order.reads.select(slice(0, 0)), *found]).runs()
