@@ -36,13 +36,25 @@ class Rows(OnDemand[tuple[Any, ...]]):
         )
 
 
-def filled(form: str, count: int, cells: Sequence[Cell]) -> str:
-    r"""Return so many rows as one text; `form` holds what `%` replaces for each cell of a row.
+def filled(texts: Sequence[str], count: int, cells: Sequence[Cell]) -> str:
+    r"""Return so many rows as one text, of a text for each cell in which `%` puts it.
 
-    >>> filled("%s: %02d\n", 2, ["train", [5, 7]])
+    The values of a column are of one type; one that all rows have is put into the text but once.
+
+    >>> filled(["%s: ", "%02d\n"], 2, ["train", [5, 7]])
     'train: 05\ntrain: 07\n'
     """
-    return form * count % tuple(chain.from_iterable(rows_of(count, cells)))
+    if not count:
+        return ""
+    row, columns = "", []
+    for text, cell in zip(texts, cells, strict=True):
+        if isinstance(cell, list) and (cell[0] != cell[-1] or cell.count(cell[0]) < count):
+            row += text
+            columns.append(cell)
+        else:
+            value = cell[0] if isinstance(cell, list) else cell
+            row += (text % value).replace("%", "%%")
+    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
 def _pieces(

@@ -123,15 +123,14 @@ def _lines(
 
     `first` is the form of the first value, where that is another.
     """
-    lead, *keys = texts
+    lead, *keys = (text.replace("%", "%%") for text in texts)
+    keys = [lead + keys[0], *(separator + key for key in keys[1:])]
     for count, cells in records.pieces():
-        shapes, columns = [], []
-        for key, cell in zip(keys, cells, strict=True):
-            value, column = _shape(cell, form if shapes or first is None else first)
-            shapes.append(key.replace("%", "%%") + value)
-            columns += [] if column is None else [column]
-        row = f"{lead.replace('%', '%%')}{separator.join(shapes)}{end.replace('%', '%%')}"
-        yield filled(row, count, columns) if columns else row % () * count
+        forms = [first or form, *[form] * (len(cells) - 1)]
+        around, columns = zip(*map(_shape, cells, forms), strict=True)
+        shapes = [f"{key}{mark}%s{mark}" for key, mark in zip(keys, around, strict=True)]
+        shapes[-1] += end.replace("%", "%%")
+        yield filled(shapes, count, columns)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -146,21 +145,16 @@ class _Form:
     around: str = ""
 
 
-def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | None]:
-    """Return what `%` replaces by the values of a column, and these; None where all are the same.
-
-    Each text is written once, however often a column holds it.
-    """
+def _shape(cell: Cell, form: _Form) -> tuple[str, Cell]:
+    """Return what stands around the values of a column, and these, each text written once."""
     if not isinstance(cell, list):
-        return form.write(cell).replace("%", "%%"), None
+        return "", form.write(cell)
     kinds = set(map(type, cell))
-    if len(kinds) == 1 and cell[0] == cell[-1] and cell.count(cell[0]) == len(cell):
-        return form.write(cell[0]).replace("%", "%%"), None
-    if kinds == {int}:
-        return "%s", cell
     if kinds == {str} and form.is_plain(cell):
-        return f"{form.around}%s{form.around}", cell
-    return "%s", list(map({value: form.write(value) for value in set(cell)}.__getitem__, cell))
+        return form.around, cell
+    if kinds != {int}:
+        cell = list(map({value: form.write(value) for value in set(cell)}.__getitem__, cell))
+    return "", cell
 
 
 def _is_plain_json(texts: list[str]) -> bool:
