@@ -105,9 +105,11 @@ def _in_options(plan: ResumePlan) -> ResumePlan:
 
 def _are_scattered(plan: ResumePlan) -> bool:
     """Whether a shuffle left more runs of neighbours than files, too many to show."""
+    if plan.stop is None:
+        return False
     reads = plan.instructions
     files = {*zip(reads.split.tolist(), reads.shard.tolist(), strict=True)}
-    return plan.stop is not None and len(reads) > len(files)
+    return len(reads) > len(files)
 
 
 def resume_rows(plan: ResumePlan, proof: Proof | None) -> RecordStream:

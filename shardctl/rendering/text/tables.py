@@ -175,7 +175,7 @@ def _plain_form(columns: Sequence[Column], rows: Rows) -> list[str] | None:
                 texts = [str(min(texts)), str(max(texts))]
             elif kinds != {str} or not (text := "".join(texts)).isascii() or not text.isprintable():
                 return None
-            widths[at] = max(widths[at], max(map(len, texts)))
+            widths[at] = max((widths[at], *map(len, texts)))
         if kinds != {int} or columns[-1].align == "left":
             return None  # there may be blanks at the ends of lines
     first, *others = _forms(columns, widths)
