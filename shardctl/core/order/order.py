@@ -149,6 +149,11 @@ class Order(ABC):
         return None
 
     @property
+    def why_unshared(self) -> str | None:
+        """Why other hosts cannot go on with what is left, None where they can."""
+        return None
+
+    @property
     def why_empty(self) -> str:
         """Why nothing is handed out of what the spec selects, where that is so."""
         settings = self.settings

@@ -183,7 +183,12 @@ class ResumePlan(Tabular):
     @property
     def is_one_stream(self) -> bool:
         """Whether the files repeat without end, so that the stream goes on behind the order."""
-        return self.settings.repeat_files
+        return self.settings.is_endless
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether stages are behind the reader, which the settings of a short form do not say."""
+        return self.settings.stages is not None
 
     @property
     def lists_rest(self) -> bool:

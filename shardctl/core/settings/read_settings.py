@@ -244,6 +244,15 @@ class ReadSettings:
         return self.repeat_files
 
     @property
+    def reads_default(self) -> bool:
+        """Whether the dataset of the command is read: readers of stages may all name their own."""
+        if self.stages is None:
+            return True
+        from shardctl.core.stages.pipelines import readers_of
+
+        return any(read.data is None for read in readers_of(self.stages))
+
+    @property
     def bare(self) -> ReadSettings:
         """What holds for all that a script builds: the global seed, the pass, and who iterates."""
         return ReadSettings(

@@ -77,10 +77,9 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
 
     host = context.host if context.num_hosts > 1 else None
     settings = replace(
-        context.settings,
+        context.settings.followed,
         host=host,
         epochs=1,
-        repeat_files=False,
         batch=None,
         drop_remainder=False,
         stages=None,
