@@ -24,15 +24,37 @@ def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
     return zip(*columns, strict=True)
 
 
-def rows_on_demand(
-    size: int, columns: Callable[[int, int], Sequence[Cell]]
-) -> OnDemand[tuple[Any, ...]]:
-    """Return rows any of which can be made: `columns(start, stop)` are those of [start, stop)."""
-    return OnDemand(
-        size,
-        lambda index: next(rows_of(1, columns(index, index + 1))),
-        lambda: chain.from_iterable(rows_of(*piece) for piece in _pieces(size, columns)),
-    )
+class Rows(OnDemand[tuple[Any, ...]]):
+    """Rows any of which can be made: `columns(start, stop)` are those of [start, stop)."""
+
+    def __init__(self, size: int, columns: Callable[[int, int], Sequence[Cell]]) -> None:
+        self.pieces = lambda: _pieces(size, columns)
+        super().__init__(
+            size,
+            lambda index: next(rows_of(1, columns(index, index + 1))),
+            lambda: chain.from_iterable(rows_of(*piece) for piece in self.pieces()),
+        )
+
+
+def filled(texts: Sequence[str], count: int, cells: Sequence[Cell]) -> str:
+    r"""Return so many rows as one text, of a text for each cell in which `%` puts it.
+
+    The values of a column are of one type; one that all rows have is put into the text but once.
+
+    >>> filled(["%s: ", "%02d\n"], 2, ["train", [5, 7]])
+    'train: 05\ntrain: 07\n'
+    """
+    if not count:
+        return ""
+    row, columns = "", []
+    for text, cell in zip(texts, cells, strict=True):
+        if isinstance(cell, list) and (cell[0] != cell[-1] or cell.count(cell[0]) < count):
+            row += text
+            columns.append(cell)
+        else:
+            value = cell[0] if isinstance(cell, list) else cell
+            row += (text % value).replace("%", "%%")
+    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
 
 
 def _pieces(
@@ -75,6 +97,6 @@ class Records(RecordStream, OnDemand[dict[str, Any]]):
         def record(row: tuple[Any, ...]) -> dict[str, Any]:
             return dict(zip(fields, row, strict=True))
 
-        rows = rows_on_demand(size, columns)
-        RecordStream.__init__(self, fields, lambda: _pieces(size, columns))
+        rows = Rows(size, columns)
+        RecordStream.__init__(self, fields, rows.pieces)
         OnDemand.__init__(self, size, lambda index: record(rows[index]), lambda: map(record, rows))

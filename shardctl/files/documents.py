@@ -16,9 +16,10 @@ import math
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from shardctl.core.columns import Cell, RecordStream
+from shardctl.core.columns import Cell, RecordStream, filled
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
@@ -107,30 +108,75 @@ def _acts_on_nothing(text: str) -> bool:
 def json_lines(records: RecordStream, lead: str = "", end: str = "\n") -> Iterator[str]:
     """Yield each record as JSON on a line, many of them at once."""
     keys = (f"{json_line(field)}: " for field in records.fields)
-    return _lines(records, [f"{lead}{{", *keys], f"}}{end}", json_line)
+    return _lines(records, [f"{lead}{{", *keys], f"}}{end}", _JSON)
 
 
 def _lines(
-    records: RecordStream, texts: Sequence[str], end: str, write: Callable[[object], str]
+    records: RecordStream,
+    texts: Sequence[str],
+    end: str,
+    form: _Form,
+    separator: str = ", ",
+    first: _Form | None = None,
 ) -> Iterator[str]:
     """Yield records as text, many at once: what each begins with, a text before each value, an end.
 
-    `write` writes a value, whatever the others are.
+    `first` is the form of the first value, where that is another.
     """
-    lead, *keys, end = (text.replace("%", "%%") for text in (*texts, end))
-    form = f"{lead}{', '.join(f'{key}%s' for key in keys)}{end}"
+    lead, *keys = (text.replace("%", "%%") for text in texts)
+    keys = [lead + keys[0], *(separator + key for key in keys[1:])]
     for count, cells in records.pieces():
-        columns = [_written(cell, count, write) for cell in cells]
-        yield "".join(map(form.__mod__, zip(*columns, strict=True)))
+        forms = [first or form, *[form] * (len(cells) - 1)]
+        around, columns = zip(*map(_shape, cells, forms), strict=True)
+        shapes = [f"{key}{mark}%s{mark}" for key, mark in zip(keys, around, strict=True)]
+        shapes[-1] += end.replace("%", "%%")
+        yield filled(shapes, count, columns)
 
 
-def _written(cell: Cell, count: int, write: Callable[[object], str]) -> Iterable[object]:
-    """Return what a column is written as, each text that it holds once."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Form:
+    """How values are written in a format: one by one, and texts that need no look at each.
+
+    `around` is what stands around the texts of a column of which `is_plain` holds.
+    """
+
+    write: Callable[[Any], str]
+    is_plain: Callable[[list[str]], bool]
+    around: str = ""
+
+
+def _shape(cell: Cell, form: _Form) -> tuple[str, Cell]:
+    """Return what stands around the values of a column, and these, each text written once."""
     if not isinstance(cell, list):
-        return [write(cell)] * count
-    if set(map(type, cell)) == {int}:
-        return cell
-    return map({value: write(value) for value in set(cell)}.__getitem__, cell)
+        return "", form.write(cell)
+    kinds = set(map(type, cell))
+    if kinds == {str} and form.is_plain(cell):
+        return form.around, cell
+    if kinds != {int}:
+        cell = list(map({value: form.write(value) for value in set(cell)}.__getitem__, cell))
+    return "", cell
+
+
+def _is_plain_json(texts: list[str]) -> bool:
+    text = "".join(texts)
+    return '"' not in text and "\\" not in text and _acts_on_nothing(text)
+
+
+_JSON = _Form(write=json_line, is_plain=_is_plain_json, around='"')
+
+# Letters and what else stands in words of YAML and of CSV alike.
+_WORD_BYTES = bytes(code for code in range(128) if re.match(r"[\w./-]", chr(code)))
+_OTHER_START = re.compile(r"\n(?![A-Za-z_])")
+
+
+def _are_words(texts: list[str]) -> bool:
+    """Return whether texts are words that neither CSV nor a spreadsheet takes for anything else."""
+    text = "\n".join(("", *texts))
+    return (
+        text.isascii()
+        and text.encode().translate(None, _WORD_BYTES) == b"\n" * len(texts)
+        and not _OTHER_START.search(text)
+    )
 
 
 def to_yaml(document: Document) -> Iterator[str]:
@@ -158,7 +204,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
     """Yield the lines of a nested value, each with its line break, or many of them."""
     if isinstance(value, RecordStream):
         keys = (f"{yaml_line(field)}: " for field in value.fields)
-        yield from _lines(value, [f"{indent}- {{", *keys], "}\n", yaml_line)
+        yield from _lines(value, [f"{indent}- {{", *keys], "}\n", _YAML)
         return
     for key, item in _items(value):
         lead = f"{indent}-" if key is None else f"{indent}{yaml_line(key)}:"
@@ -206,6 +252,13 @@ def yaml_line(value: object) -> str:
     if isinstance(value, float):
         return _yaml_float(value)
     return _encode(value)  # None, bool, int
+
+
+def _are_yaml_words(texts: list[str]) -> bool:
+    return _are_words(texts) and _YAML_RESERVED.isdisjoint(map(str.lower, texts))
+
+
+_YAML = _Form(write=yaml_line, is_plain=_are_yaml_words)
 
 
 def _yaml_quoted(text: str) -> str:
@@ -281,11 +334,7 @@ def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStrea
     """
     if isinstance(rows, RecordStream):
         yield from to_csv(header, ())
-        form = f"{','.join(['%s'] * len(rows.fields))}\n"
-        for count, (first, *others) in rows.pieces():
-            columns = [_written(first, count, _first_csv_cell)]
-            columns += [_written(cell, count, _csv_cell) for cell in others]
-            yield "".join(map(form.__mod__, zip(*columns, strict=True)))
+        yield from _lines(rows, [""] * (len(rows.fields) + 1), "\n", _CSV, ",", _FIRST_CSV)
         return
     waiting = itertools.chain((header,), rows)
     while batch := list(itertools.islice(waiting, _ROWS)):
@@ -308,6 +357,10 @@ def _csv_cell(value: object) -> str:
 
 def _first_csv_cell(value: object) -> str:
     return _inert_csv_line((value, 0))[:-3]
+
+
+_CSV = _Form(write=_csv_cell, is_plain=_are_words)
+_FIRST_CSV = _Form(write=_first_csv_cell, is_plain=_are_words)
 
 
 def _csv_lines(rows: Iterable[Sequence[object]]) -> str:

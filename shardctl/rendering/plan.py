@@ -7,7 +7,7 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import LONG, Cell, RecordStream, rows_on_demand
+from shardctl.core.columns import LONG, Cell, RecordStream, Rows
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.on_demand import OnDemand
@@ -56,7 +56,7 @@ def _rows(plan: Plan, dataset: Dataset) -> OnDemand[Any]:
     if not _is_long(plan):
         return plan.file_instructions.map(_row)
     reads = _reads(plan, dataset)
-    return rows_on_demand(len(reads), lambda *rows: reads.select(slice(*rows)).cells(_SHOWN))
+    return Rows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(_SHOWN))
 
 
 def _is_long(plan: Plan) -> bool:

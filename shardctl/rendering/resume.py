@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from shardctl.core.columns import RecordStream, rows_on_demand
+from shardctl.core.columns import RecordStream, Rows
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
@@ -105,9 +105,11 @@ def _in_options(plan: ResumePlan) -> ResumePlan:
 
 def _are_scattered(plan: ResumePlan) -> bool:
     """Whether a shuffle left more runs of neighbours than files, too many to show."""
+    if plan.stop is None:
+        return False
     reads = plan.instructions
     files = {*zip(reads.split.tolist(), reads.shard.tolist(), strict=True)}
-    return plan.stop is not None and len(reads) > len(files)
+    return len(reads) > len(files)
 
 
 def resume_rows(plan: ResumePlan, proof: Proof | None) -> RecordStream:
@@ -238,7 +240,7 @@ def _left(plan: ResumePlan) -> str:
 
 def _rows(reads: Reads) -> Sequence[Sequence[Any]]:
     fields = ("filename", "skip", "take", "examples_in_shard")
-    return rows_on_demand(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
+    return Rows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
 
 
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:

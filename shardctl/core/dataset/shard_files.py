@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _FIELD = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 _INDEX = "\0"  # stands for the shard index; refused in every name
 _PIECE = 1 << 16  # names worked on at once
+_BLOCK = 1000  # names whose indices differ in their last three digits alone
 MAX_NAME_BYTES = 255  # NAME_MAX of Linux, macOS and Windows
 MAX_PATH_BYTES = 4095  # PATH_MAX of Linux, without the NUL at the end
 
@@ -119,7 +120,17 @@ class ShardFiles(Sequence[str]):
         """Return the paths of shards [start, stop), many times faster than one by one."""
         if self.names is not None:
             return self.names[start:stop]
-        return self.at(range(start, stop))
+        head, mark, tail = self.pattern.partition(_INDEX)
+        if stop - start < _BLOCK or not mark or _INDEX in tail:
+            return self.at(range(start, stop))
+        ends = [f"{_INDEX}{low:03d}{tail}" for low in range(_BLOCK)]
+        names: list[str] = []
+        for high in range(start // _BLOCK, -(-stop // _BLOCK)):
+            first = high * _BLOCK
+            block = "".join(ends[max(start - first, 0) : stop - first])
+            begin = f"{_INDEX}{head}{high:0{self.num_digits - 3}d}"
+            names += block.replace(_INDEX, begin).split(_INDEX)[1:]
+        return names
 
     def at(self, indices: Sequence[int]) -> list[str]:
         """Return the paths of shards in any order, as fast.

@@ -298,7 +298,7 @@ def plan_of_tfds(given: PlanOrPath) -> ResumePlan:
     if plan.continued_by == "loader":
         raise UsageError(
             f"the plan is of {plan.settings.reader.title}, and TFDS's reader does not read it; "
-            "shardctl resume --plan FILE --format python writes the code that goes on"
+            "`shardctl resume --plan FILE --format python` writes the code that goes on"
         )
     return plan
 

@@ -199,6 +199,7 @@ class ReadSettings:
         except UsageError as error:
             raise UsageError(phrase("{stages}: {}", str(error))) from None
 
+    @checked
     def takes(self, name: str) -> bool:
         """Return whether another value of a setting has a meaning beside the rest.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -261,6 +262,43 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
     records = fields.items(value, what)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
     keys = (*_RECORD, "shard_index") if with_shards else _RECORD
+    if not _are_alike(records, keys, names):
+        _refuse(records, keys, names, what)
+    numbers = {
+        key: fields.counts(list(map(itemgetter(key), records)), f"{what}, entry {{}}: {key}")
+        for key in keys[2:]
+    }
+    skip, take, lengths, *shards = (packed.int64s() for packed in numbers.values())
+    _check_fit(skip, take, lengths, what)
+    return Reads(
+        files=NamedFiles(
+            split_names=tuple(names),
+            names=list(map(itemgetter("filename"), records)),
+            lengths=lengths,
+            shards=shards[0] if shards else None,
+        ),
+        part=np.zeros(len(records), np.int64),
+        split=np.fromiter(map(names.__getitem__, map(itemgetter("split"), records)), np.int64),
+        shard=np.arange(len(records)),
+        skip=skip,
+        take=take,
+    )
+
+
+def _are_alike(records: Sequence[Any], keys: tuple[str, ...], names: Mapping[str, int]) -> bool:
+    """Return whether all records have these keys, and texts of which the splits are there."""
+    return (
+        set(map(type, records)) <= {dict}
+        and set(map(tuple, records)) <= {keys}
+        and all(set(map(type, map(itemgetter(key), records))) <= {str} for key in keys[:2])
+        and set(map(itemgetter("split"), records)) <= names.keys()
+    )
+
+
+def _refuse(
+    records: Sequence[Any], keys: tuple[str, ...], names: Mapping[str, int], what: str
+) -> None:
+    """Raise for the first record that is not like the others."""
     for number, record in enumerate(records):
         if not isinstance(record, dict) or tuple(record) != keys:
             raise DatasetError(
@@ -273,25 +311,6 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
                 f"{what}, entry {number}: file {fields.shown(name)} of split "
                 f"{fields.shown(split)}; the splits are {choices(names)}"
             )
-    numbers = {
-        key: fields.counts([record[key] for record in records], f"{what}, entry {{}}: {key}")
-        for key in keys[2:]
-    }
-    skip, take, lengths, *shards = (packed.int64s() for packed in numbers.values())
-    _check_fit(skip, take, lengths, what)
-    return Reads(
-        files=NamedFiles(
-            split_names=tuple(names),
-            names=[record["filename"] for record in records],
-            lengths=lengths,
-            shards=shards[0] if shards else None,
-        ),
-        part=np.zeros(len(records), np.int64),
-        split=np.array([names[record["split"]] for record in records], np.int64),
-        shard=np.arange(len(records)),
-        skip=skip,
-        take=take,
-    )
 
 
 def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:

@@ -125,7 +125,7 @@ def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
             load.max,
             load.min,
             load.min,
-            phrase(f" or {cure}") if cure else "",
+            phrase(" or {}", cure) if cure else "",
             load.min,
         )
 

@@ -225,7 +225,7 @@ def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadS
     >>> from shardctl.core.stages.text import text_of
     >>> shared = ReadSettings(stages="shard(2, 0) | repeat(3) | shuffle(9, seed=1)")
     >>> text_of(as_host(shared, 4, 6, of=2).stages)
-    'shard(6, 4) | repeat(3) | shuffle(9, seed=1)'
+    'shard(6, index=4) | repeat(3) | shuffle(9, seed=1)'
     """
     host = Host(index=index, count=count)
 

@@ -20,6 +20,7 @@ from functools import partial
 from itertools import islice, repeat, zip_longest
 from typing import Literal
 
+from shardctl.core.columns import Rows, filled
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted, inert, printable
 
@@ -125,6 +126,12 @@ def table_pieces(
     … 2 more rows; --all shows them
        4
     """
+    if screen.width is None and not screen.color and isinstance(rows, Rows):
+        plain = _plain_form(columns, rows)
+        if plain is not None:
+            yield "".join(plain) % tuple(column.heading for column in columns)
+            yield from (filled(plain, *piece) for piece in rows.pieces())
+            return
     shown, gap = _shown(rows, keep, screen)
     cells: Iterable[Sequence[str]]
     cells_of = partial(_cells, screen)
@@ -144,10 +151,7 @@ def table_pieces(
     eliding = _eliding(measured, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
-    form = _GAP.join(
-        f"%{'-' if column.align == 'left' else ''}{width}s"
-        for column, width in zip(columns, fitting, strict=True)
-    )
+    form = _GAP.join(_forms(columns, fitting))
     is_plain = fitting == widths and not screen.color
     for number, row in enumerate(cells):
         if number == gap.before:
@@ -158,6 +162,31 @@ def table_pieces(
         shortened = _shortened(row, fitting, eliding) if eliding else row
         for line in _row(shortened, fitting, columns, color=screen.color):
             yield f"{line}\n"
+
+
+def _plain_form(columns: Sequence[Column], rows: Rows) -> list[str] | None:
+    """Return what `%` makes lines of, None where a cell of the rows needs a look of its own."""
+    widths = [len(column.heading) for column in columns]
+    for _, cells in rows.pieces():
+        for at, cell in enumerate(cells):
+            texts = cell if isinstance(cell, list) else [cell]
+            kinds = set(map(type, texts))
+            if kinds == {int}:
+                texts = [str(min(texts)), str(max(texts))]
+            elif kinds != {str} or not (text := "".join(texts)).isascii() or not text.isprintable():
+                return None
+            widths[at] = max((widths[at], *map(len, texts)))
+        if kinds != {int} or columns[-1].align == "left":
+            return None  # there may be blanks at the ends of lines
+    first, *others = _forms(columns, widths)
+    return [first, *(_GAP + form for form in others[:-1]), f"{_GAP}{others[-1]}\n"]
+
+
+def _forms(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
+    return [
+        f"%{'-' if column.align == 'left' else ''}{width}s"
+        for column, width in zip(columns, widths, strict=True)
+    ]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
