@@ -79,7 +79,9 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
     if best is not None:
         dropping = _dropping_cures(best, settings)
-        yield from _hang(best, f"{best.name}: ", phrase("{drop_remainder=True}") if dropping else "")
+        yield from _hang(
+            best, f"{best.name}: ", phrase("{drop_remainder=True}") if dropping else ""
+        )
     if settings.shuffles_files and settings.shuffle_seed is None:
         yield phrase(
             "examples: without {shuffle_seed} each host shuffles the files its own way, so the "
