@@ -28,6 +28,7 @@ from shardctl.core.resume.resume_plan import (
 )
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.table import ENDLESS
 from shardctl.core.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
@@ -122,8 +123,9 @@ def resume_on_hosts(
     if settings.is_endless:
         raise UsageError(
             phrase(
-                "{repeat_files=True} with {to_hosts}: the epochs of each host run into one another "
-                "without end, so nothing is left over to share; resume each host by itself"
+                "{} with {to_hosts}: the epochs of each host run into one another without end, so "
+                "nothing is left over to share; resume each host by itself",
+                ENDLESS,
             )
         )
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)

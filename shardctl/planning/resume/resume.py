@@ -33,6 +33,7 @@ from shardctl.core.settings.read_settings import (
     SettingsLike,
     as_settings,
 )
+from shardctl.core.settings.table import ENDLESS
 from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
@@ -223,9 +224,10 @@ def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]
     """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
     if order.is_one_stream and mode == "exactly-once" and remaining:
         yield phrase(
-            "{repeat_files=True} and {buffer}: a stream without end has no rest that is read "
-            "exactly once; the next {} examples may be others than without the interruption, "
-            "from the buffer and what follows; {mode=exact-order} continues with the same ones",
+            "{} and {buffer}: a stream without end has no rest that is read exactly once; the next "
+            "{} examples may be others than without the interruption, from the buffer and what "
+            "follows; {mode=exact-order} continues with the same ones",
+            ENDLESS,
             remaining,
         )
 
