@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import repeat
 from math import isqrt
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
@@ -111,21 +110,22 @@ class SplitLayout:
     @checked
     def shards(self, start: int = 0, stop: int | None = None) -> Iterator[Shard]:
         """Yield shards [start, stop), all of them unless told otherwise."""
-        split = self.split
         start = max(start, 0)
-        stop = split.num_shards if stop is None else min(stop, split.num_shards)
+        stop = self.split.num_shards if stop is None else min(stop, self.split.num_shards)
         for first in range(start, stop, _PIECE):
-            last = min(first + _PIECE, stop)
-            columns = (
-                range(first, last),
-                split.filenames_between(first, last),
-                split.offsets[first:last],
-                split.shard_lengths[first:last],
-                repeat(None, last - first)
-                if split.shard_bytes is None
-                else split.shard_bytes[first:last],
-            )
+            columns = self.columns(first, min(first + _PIECE, stop))
             yield from map(Shard._make, zip(*columns, strict=True))
+
+    def columns(self, start: int, stop: int) -> list[list[Any]]:
+        """Return the fields of shards [start, stop) as columns."""
+        sizes = self.split.shard_bytes
+        return [
+            list(range(start, stop)),
+            self.split.filenames_between(start, stop),
+            list(self.split.offsets[start:stop]),
+            list(self.split.shard_lengths[start:stop]),
+            [None] * (stop - start) if sizes is None else list(sizes[start:stop]),
+        ]
 
     def __repr__(self) -> str:
         split = self.split

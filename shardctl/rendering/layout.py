@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from typing import Any
 
-from shardctl.core.columns import Records
+from shardctl.core.columns import Records, RecordStream, Rows
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.files.stores.stores import is_remote
-from shardctl.planning.layout import Layout, Shard, SplitLayout
+from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
 from shardctl.rendering.text.quantities import first_and_last, human_bytes
 from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
@@ -105,24 +105,24 @@ def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
     yield paragraph(f"divides evenly among this many hosts: {hosts}", screen)
 
 
-def _rows(split: SplitLayout, num_columns: int) -> OnDemand[Sequence[str]]:
-    num_shards = split.split.num_shards
-    shards = OnDemand(num_shards, lambda i: next(split.shards(i, i + 1)), split.shards)
-    return shards.map(lambda shard: _facts(shard)[:num_columns])
+def _rows(split: SplitLayout, num_columns: int) -> Rows:
+    def columns(start: int, stop: int) -> list[list[Any]]:
+        _, names, first, counts, sizes = split.columns(start, stop)
+        last = [id + count - 1 for id, count in zip(first, counts, strict=True)]
+        if not all(counts):
+            last = [str(id) if count else "-" for id, count in zip(last, counts, strict=True)]
+        cells = [names, first, last, counts]
+        if num_columns > len(cells):
+            cells.append(list(map(_size, sizes, counts)))
+        return cells
+
+    return Rows(split.split.num_shards, columns)
 
 
-def _facts(shard: Shard) -> Sequence[str]:
-    if shard.num_bytes is not None:
-        num_bytes = human_bytes(shard.num_bytes)
-    else:
-        num_bytes = Cell("missing", "error") if shard.num_examples else "-"
-    return (
-        shard.filename,
-        str(shard.first_id),
-        str(shard.first_id + shard.num_examples - 1) if shard.num_examples else "-",
-        str(shard.num_examples),
-        num_bytes,
-    )
+def _size(num_bytes: int | None, count: int) -> str:
+    if num_bytes is not None:
+        return human_bytes(num_bytes)
+    return Cell("missing", "error") if count else "-"
 
 
 def layout_document(layout: Layout) -> Document:
@@ -154,13 +154,17 @@ def size_record(split: SplitLayout) -> Document:
     }
 
 
-def layout_rows(layout: Layout) -> Iterator[Sequence[object]]:
+def layout_rows(layout: Layout) -> RecordStream:
     """Return a CSV row for each shard."""
-    return ((split.split.name, *shard) for split in layout.splits for shard in split.shards())
+    return RecordStream(
+        CSV_HEADER,
+        lambda: (
+            (count, [split.split.name, *cells])
+            for split in layout.splits
+            for count, cells in _records(split).pieces()
+        ),
+    )
 
 
 def _records(split: SplitLayout) -> Records:
-    def columns(start: int, stop: int) -> list[list[object]]:
-        return list(map(list, zip(*split.shards(start, stop), strict=True)))
-
-    return Records(split.split.num_shards, _RECORD, columns)
+    return Records(split.split.num_shards, _RECORD, split.columns)

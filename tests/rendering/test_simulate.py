@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.text import utf8
 from shardctl.errors import UsageError
 from shardctl.files.documents import json_line, to_csv
 from shardctl.planning.locate import MATCH_FIELDS, locate
@@ -50,7 +51,7 @@ WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
 
 def written(simulation: Simulation, name: str) -> bytes:
     pieces: Iterable[str | bytes | memoryview] = WRITERS[name](simulation)
-    return b"".join(piece.encode() if isinstance(piece, str) else piece for piece in pieces)
+    return b"".join(utf8(piece) if isinstance(piece, str) else piece for piece in pieces)
 
 
 def test_nothing_to_show_is_said() -> None:
@@ -175,7 +176,7 @@ def test_every_format_is_what_its_own_writer_makes_of_each_row() -> None:
             "tfds-ids": "".join(f"{row[4]}\n" for row in rows),
         }
         for name, lines in expected.items():
-            assert written(simulation, name) == lines.encode("utf-8", "backslashreplace"), name
+            assert written(simulation, name) == utf8(lines), name
         ids = [row[3] for row in rows]
         assert written(simulation, "json").decode().endswith(f'\n  "ids": {json_line(ids)}\n}}\n')
         assert written(simulation, "yaml").decode().endswith(_yaml_ids(simulation))
