@@ -30,7 +30,6 @@ from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
@@ -215,7 +214,7 @@ def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
         listed = _in_same_order(
             order,
             lambda: _of_epoch(order, plan.consumed, plan.epoch),
-            lambda: _listed(order, plan.instructions),
+            lambda: _read(plan.instructions, order),
             plan.remaining,
         )
         found.append(replace(listed, compared=count))
@@ -240,17 +239,6 @@ def _of_epoch(order: Order, start: int, epoch: int) -> Iterator[Int64s]:
     for begin in range(start, order.num_examples, _PIECE):
         positions = np.arange(begin, min(begin + _PIECE, order.num_examples))
         yield order.codes_at(positions[order.epoch_of(positions) == epoch])
-
-
-def _listed(order: Order, reads: Reads) -> Iterator[Int64s]:
-    """Yield the codes that file instructions read one after the other."""
-    reading = EpochReading(
-        interleave=Interleave(reads.take, cycle_length=1, block_length=1),
-        row_codes=order.codes.first_codes(reads),
-        stride=1,
-        phase=0,
-    )
-    yield from _chunks(reading, reading.num_examples)
 
 
 def _looked_over(order: Order, start: int, stop: int) -> Iterator[Int64s]:
@@ -297,14 +285,7 @@ def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
     counts.remove(_in_order(order, plan))
     first = _cut(_in_order(order, plan), plan.remaining)
     moved = num_differing(progress.over(order.chunks(plan.consumed, stop), len), first)
-    return Proof(
-        compared=plan.remaining,
-        lost=counts.left(),
-        repeated=counts.excess(),
-        moved=moved,
-        exact=False,
-        of_inputs=plan.is_one_stream,
-    )
+    return replace(_judged(plan, counts), moved=moved, of_inputs=plan.is_one_stream)
 
 
 def _prove_unseeded(order: ReaderOrder, plan: ResumePlan) -> Proof:
@@ -416,15 +397,16 @@ def _counted(plan: ResumePlan, order: Order, counts: Counts) -> Proof:
     return _judged(plan, counts)
 
 
-def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReading:
-    """Return the reading of file instructions; with a plan, as the host of it reads them."""
-    stride, phase = 1, 0
-    cycle, block = DEFAULT_CYCLE, DEFAULT_BLOCK
-    if plan is not None:
-        stride, phase = plan.settings.host_mode.stride_and_phase(plan.settings.host)
-        cycle, block = plan.cycle_length, plan.settings.block
+def _as_read(reads: Reads, order: Order, plan: ResumePlan, *, own: bool = False) -> EpochReading:
+    """Return the reading of file instructions as the host of a plan reads them.
+
+    own: whether they are of this host alone, so that it keeps all that they read.
+    """
+    stride, phase = plan.settings.host_mode.stride_and_phase(None if own else plan.settings.host)
     return EpochReading(
-        interleave=Interleave(reads.take, cycle_length=cycle, block_length=block),
+        interleave=Interleave(
+            reads.take, cycle_length=plan.cycle_length, block_length=plan.settings.block
+        ),
         row_codes=order.codes.first_codes(reads),
         stride=stride,
         phase=phase,
@@ -437,8 +419,11 @@ def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
 
 
 def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
-    """Yield the codes that file instructions read, in whatever order."""
-    reading = _as_read(reads, order, None)
+    """Yield the codes that file instructions read one after the other."""
+    reading = EpochReading(
+        interleave=Interleave(reads.take, cycle_length=1, block_length=1),
+        row_codes=order.codes.first_codes(reads),
+    )
     yield from _chunks(reading, reading.num_examples)
 
 
@@ -465,7 +450,7 @@ def _readings(order: Order, plan: ResumePlan) -> Iterator[EpochReading]:
     """
     reads, num_held = plan.instructions, plan.num_pending_instructions
     if plan.settings.host is not None and plan.settings.host_mode.reads_all and num_held:
-        yield _as_read(reads.select(slice(0, num_held)), order, None)
+        yield _as_read(reads.select(slice(0, num_held)), order, plan, own=True)
         reads = reads.select(slice(num_held, None))
     yield _as_read(reads, order, plan)
 
