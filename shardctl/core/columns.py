@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shardctl.core.on_demand import OnDemand
+
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
 
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
 
-Cell = list[Any] | str | int | None  # a column, or the value of all rows
+Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
 
 
 def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
@@ -20,8 +23,15 @@ def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
     >>> list(rows_of(2, [[5, 7], "train"]))
     [(5, 'train'), (7, 'train')]
     """
-    columns = (cell if isinstance(cell, list) else [cell] * count for cell in cells)
+    columns = (cell if isinstance(cell, list) else [cell] * count for cell in map(listed, cells))
     return zip(*columns, strict=True)
+
+
+def listed(cell: Cell) -> list[Any] | str | int | None:
+    """Return a column as a list, an array of one number as that number, a value as it is."""
+    if cell is None or isinstance(cell, list | str | int):
+        return cell
+    return int(cell[0]) if len(cell) and (cell == cell[0]).all() else cell.tolist()
 
 
 class Rows(OnDemand[tuple[Any, ...]]):
@@ -36,25 +46,25 @@ class Rows(OnDemand[tuple[Any, ...]]):
         )
 
 
-def filled(texts: Sequence[str], count: int, cells: Sequence[Cell]) -> str:
-    r"""Return so many rows as one text, of a text for each cell in which `%` puts it.
+def filled(texts: Sequence[str], count: int, cells: Sequence[list[Any] | str | int]) -> str:
+    """Return so many rows as one text, made of one before each cell and one at the end of a row.
 
-    The values of a column are of one type; one that all rows have is put into the text but once.
+    A column holds texts alone, or numbers alone.
 
-    >>> filled(["%s: ", "%02d\n"], 2, ["train", [5, 7]])
-    'train: 05\ntrain: 07\n'
+    >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
+    'train: 5; train: 7; '
     """
-    if not count:
-        return ""
-    row, columns = "", []
-    for text, cell in zip(texts, cells, strict=True):
-        if isinstance(cell, list) and (cell[0] != cell[-1] or cell.count(cell[0]) < count):
-            row += text
-            columns.append(cell)
+    parts: list[Iterable[str]] = []
+    constant = texts[0]
+    for cell, text in zip(cells, texts[1:], strict=True):
+        if isinstance(cell, list):
+            parts += [repeat(constant), map(str, cell)]
+            constant = text
         else:
-            value = cell[0] if isinstance(cell, list) else cell
-            row += (text % value).replace("%", "%%")
-    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
+            constant += f"{cell}{text}"
+    if not parts:
+        return constant * count
+    return "".join(chain.from_iterable(zip(*parts, repeat(constant), strict=False)))
 
 
 def _pieces(
