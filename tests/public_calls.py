@@ -346,6 +346,9 @@ CALLS: Mapping[str, list[Call]] = {
         _of("order.positions_in_pieces", codes=np.array(_NUMBERS), over=iter)
     ],
     "Order.steps_of": [_of("order.steps_of", positions=np.array(_NUMBERS))],
+    "Order.steps_up_to": [_of("order.steps_up_to", stop=4)],
+    "Order.examples_in_steps": [_of("order.examples_in_steps", start=1, stop=3)],
+    "Order.consumed": [_of("order.consumed", stop=9, advance=lambda _: None)],
     "Order.positions_in_step": [_of("order.positions_in_step", step=2)],
     "Order.epoch_of": [_of("order.epoch_of", positions=np.array(_NUMBERS))],
     "PinnedOrder": [
@@ -420,6 +423,7 @@ CALLS: Mapping[str, list[Call]] = {
             input_shards=3,
         ),
     ],
+    "ReadSettings.takes": [_of("settings.takes", name="buffer")],
     "ReadSettings.cycle_length": [_of("settings.cycle_length", ordered=True)],
     "ReadSettings.check_predictable": [_of("settings.check_predictable", ordered=False)],
     "Split": [
@@ -628,6 +632,13 @@ CALLS: Mapping[str, list[Call]] = {
     ],
     "resume_loader": [
         _planned(shardctl.resume_loader, settings={"loader": "torch"}, consumed=5),
+        _planned(
+            shardctl.resume_loader,
+            settings=ReadSettings(buffer=5),
+            consumed=9,
+            mode="at-least-once",
+            risk=0.5,
+        ),
         _planned(shardctl.resume_loader, settings={"loader": "grain", "batch": 2}, steps=2),
     ],
     "resume_on_hosts": [
@@ -778,7 +789,7 @@ CALLS: Mapping[str, list[Call]] = {
         _configured(plan=lambda world: world.plan_of_hosts, host=_always(2)),
         _configured(plan=lambda world: world.plan, epoch=_always(1), allow_version=_always(False)),
     ],
-    "tfds.builder_layout": [
+    "tfds.record_files": [
         Call(lambda world: shardctl.tfds.record_files, lambda world: {"dataset": world.dataset})
     ],
     "tfds.verify": [_planned(shardctl.tfds.verify, take=30, watch=_watch)],

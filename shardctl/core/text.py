@@ -24,7 +24,7 @@ def printable(text: str, limit: int = 200) -> str:
     'xxxxxxxxx…'
     """
     if len(text) <= limit and text.isprintable():
-        return text
+        return str(text)
     shown = text[: limit + 1]  # no escape is shorter than what it stands for
     if not shown.isprintable():
         shown = "".join(

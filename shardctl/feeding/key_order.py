@@ -339,12 +339,6 @@ def continued(
         )
     if own:
         return order.at(own[0].consumed, own[0].stretches)
-    if order.order.goes_on is not None:
-        raise UsageError(
-            phrase(
-                "states of {} processes for other hosts: with {repeat_files=True} the epochs of "
-                "each host run into one another without end, so nothing is left over to share",
-                len(records),
-            )
-        )
+    if why := order.order.why_unshared:
+        raise UsageError(phrase("states of {} processes for other hosts: {}", len(records), why))
     return order.at(0, (*records[0].stretches, stretch_of(records)))

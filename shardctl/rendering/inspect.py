@@ -208,7 +208,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
     refs = references(dataset)
     settings = inspection.project_settings
     # Where files repeat, the cache of TFDS is among the stages, or is not there.
-    linted = {"lint": {"autocache": False}} if settings.repeat_files else {}
+    linted = {"lint": {"autocache": False}} if settings.is_endless else {}
     yield from to_yaml(
         {
             "dataset": refs[0] if len(refs) == 1 else refs,

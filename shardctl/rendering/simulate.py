@@ -17,7 +17,6 @@ from shardctl.files.documents import Document, json_line, json_lines, to_json, t
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.shard_map import Strips, Visit, strips
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.terminal.bars import beside, tick_line
 from shardctl.rendering.text.quantities import short_count
 from shardctl.rendering.text.step_rows import (
     epoch_starts,
@@ -193,6 +192,8 @@ def strip_lines(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 
 def _slot_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
+    from shardctl.rendering.terminal.bars import beside, tick_line
+
     lead = max(len("position"), *(len(f"slot {visit.slot}") for visit in found.visits)) + len(_GAP)
     room = max(screen.picture_width - lead, _LEAST_ROOM)
     visits = _first_slots(found, room)
@@ -256,6 +257,8 @@ def _columns(visits: Sequence[Visit], names: Sequence[str], room: int) -> list[i
 
 
 def _position_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
+    from shardctl.rendering.terminal.bars import beside
+
     lead = max(len("position"), len(str(found.stop))) + len(_GAP)
     # A mark stands before each run.
     room = max(screen.picture_width - lead + 1, _LEAST_ROOM)

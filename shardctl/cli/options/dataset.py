@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.resume.resume_plan import ResumePlan
     from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.core.stages.stages import Pipeline
     from shardctl.readers.project_file import Project
     from shardctl.readers.reference import ChosenDataset, Fallback
 
@@ -68,15 +67,8 @@ def chosen_dataset(
     Raises:
         UsageError: none is chosen, and the answer is kept or checked.
     """
-    is_read = settings is None or settings.stages is None or reads_default(settings.stages)
+    is_read = settings is None or settings.reads_default
     return dataset_and_refs(options, project, fallback=fallback, is_read=is_read).dataset
-
-
-def reads_default(stages: Pipeline) -> bool:
-    """Whether a reader of stages reads the dataset of the command."""
-    from shardctl.core.stages.pipelines import readers_of
-
-    return any(read.data is None for read in readers_of(stages))
 
 
 def dataset_and_refs(

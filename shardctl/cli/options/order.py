@@ -15,7 +15,13 @@ from shardctl.cli.options.shared import setting_in_words, whole_number
 from shardctl.cli.panels import HOSTS, LOADER, ORDER
 from shardctl.core.phrase import named_arguments
 from shardctl.core.settings.kinds import BufferSize, StageList, Switch, WholeNumber
-from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
+from shardctl.core.settings.table import (
+    OF_EPOCHS,
+    SETTING_BY_FIELD,
+    SETTING_BY_NAME,
+    SETTINGS,
+    Setting,
+)
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.command_line import as_options
 
@@ -185,7 +191,7 @@ _OF_LOADERS = (
 )
 
 # What an evaluation may have of its own, besides what training has.
-_OF_EVALUATION = ("stages", "epochs", "repeat_files", "pass_index", "loop")
+_OF_EVALUATION = (*OF_EPOCHS, "pass_index", "loop")
 
 
 def _parameter(setting: Setting) -> Parameter:

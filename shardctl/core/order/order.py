@@ -149,6 +149,11 @@ class Order(ABC):
         return None
 
     @property
+    def why_unshared(self) -> str | None:
+        """Why other hosts cannot go on with what is left, None where they can."""
+        return None
+
+    @property
     def why_empty(self) -> str:
         """Why nothing is handed out of what the spec selects, where that is so."""
         settings = self.settings
@@ -301,16 +306,20 @@ class Order(ABC):
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
 
+    @checked
     def steps_up_to(self, stop: int) -> int:
         """Return `stop`, or how many batches there are where those are fewer."""
+        self._check_count(stop)
         return stop if self.num_steps is None else min(stop, self.num_steps)
 
+    @checked
     def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
         """Return (which of `sources`, code) of the examples of batches [start, stop).
 
         And how many each batch has, int64[stop - start]. Where nothing makes batches an example is
         one of its own.
         """
+        self._check_count(start, stop)
         if start == stop:
             return NONE, NONE, NONE
         first, last = self.positions_in_step(start).start, self.positions_in_step(stop - 1).stop
@@ -330,14 +339,21 @@ class Order(ABC):
         """How many files are read at once, None where examples are read by their index."""
         return None
 
+    @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
+        self._check_range(0, stop)
         advance(stop)
         return [stop]
 
     def forget_readings(self) -> None:
         """Give back the memory of what is kept; it is built anew when it is asked for."""
         return
+
+    def _check_count(self, *steps: int) -> None:
+        if list(steps) != sorted(steps) or steps[0] < 0 or steps[-1] > ENDLESS:
+            given = " to ".join(map(str, steps))
+            raise UsageError(f"batches {given}: counted from 0, upwards, to {ENDLESS} at most")
 
     def _check_range(self, start: int, stop: int) -> None:
         if not 0 <= start <= stop <= self.num_examples:

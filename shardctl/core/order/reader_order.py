@@ -414,6 +414,16 @@ class ReaderOrder(Order):
         )
 
     @property
+    def why_unshared(self) -> str | None:
+        """Why other hosts cannot go on: of files that repeat without end nothing is left over."""
+        if not self.is_one_stream:
+            return None
+        return phrase(
+            "with {repeat_files=True} the epochs of each host run into one another without end, so "
+            "nothing is left over to share"
+        )
+
+    @property
     def reads_by_epoch(self) -> bool:
         """Whether an epoch is a reading of its own, which no buffer mixes."""
         return self.has_blocks and not self.is_one_stream

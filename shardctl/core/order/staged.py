@@ -286,8 +286,10 @@ class StagedOrder(Order):
         """Return which of `sources` (int64[q]) the example at each position comes from."""
         return self._nodes[0].tickets.readers(self._tickets_at(self._checked(positions)))
 
+    @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
+        self._check_range(0, stop)
         counts = np.zeros(len(self.sources), np.int64)
         for tickets in self._tickets(0, stop):
             advance(len(tickets))
@@ -352,19 +354,23 @@ class StagedOrder(Order):
         start, stop = self._root.before(np.array([step, step + 1])).tolist()
         return range(start, stop)
 
+    @checked
     def steps_up_to(self, stop: int) -> int:
         """Return `stop`, or how many elements there are where those are fewer."""
+        self._check_count(stop)
         root = self._root
         if self.is_endless and root.pulled < stop:
             root.pull(stop - root.pulled)
             root.check()
         return min(stop, root.pulled)
 
+    @checked
     def examples_in_steps(self, start: int, stop: int) -> tuple[Int64s, Int64s, Int64s]:
         """Return (which of `sources`, code) of the examples of elements [start, stop).
 
         And how many each element has, int64[stop - start].
         """
+        self._check_count(start, stop)
         tickets = np.concatenate([NONE, *self._root.chunks(start, self.steps_up_to(stop))])
         sources = self._nodes[0].tickets.readers(tickets)
         return sources, self._codes(tickets), self._root.widths(np.arange(start, stop))

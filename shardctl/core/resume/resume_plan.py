@@ -183,7 +183,12 @@ class ResumePlan(Tabular):
     @property
     def is_one_stream(self) -> bool:
         """Whether the files repeat without end, so that the stream goes on behind the order."""
-        return self.settings.repeat_files
+        return self.settings.is_endless
+
+    @property
+    def has_stages(self) -> bool:
+        """Whether stages are behind the reader, which the settings of a short form do not say."""
+        return self.settings.stages is not None
 
     @property
     def lists_rest(self) -> bool:
@@ -293,7 +298,7 @@ def plan_of_tfds(given: PlanOrPath) -> ResumePlan:
     if plan.continued_by == "loader":
         raise UsageError(
             f"the plan is of {plan.settings.reader.title}, and TFDS's reader does not read it; "
-            "shardctl resume --plan FILE --format python writes the code that goes on"
+            "`shardctl resume --plan FILE --format python` writes the code that goes on"
         )
     return plan
 

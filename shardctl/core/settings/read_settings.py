@@ -199,6 +199,7 @@ class ReadSettings:
         except UsageError as error:
             raise UsageError(phrase("{stages}: {}", str(error))) from None
 
+    @checked
     def takes(self, name: str) -> bool:
         """Return whether another value of a setting has a meaning beside the rest.
 
@@ -241,6 +242,15 @@ class ReadSettings:
     def is_endless(self) -> bool:
         """Whether the reader itself repeats its files without end."""
         return self.repeat_files
+
+    @property
+    def reads_default(self) -> bool:
+        """Whether the dataset of the command is read: readers of stages may all name their own."""
+        if self.stages is None:
+            return True
+        from shardctl.core.stages.pipelines import readers_of
+
+        return any(read.data is None for read in readers_of(self.stages))
 
     @property
     def bare(self) -> ReadSettings:

@@ -150,6 +150,7 @@ def chain_of(pipeline: Pipeline, *, reads_alike: bool) -> Chain | None:
 
     reads_alike: whether the reader has the same order in each epoch, so that a cache of it has.
 
+    >>> from shardctl.core.stages.stages import Prefetch
     >>> chain = chain_of(Pipeline(stages=(Map(), Repeat(count=2))), reads_alike=False)
     >>> chain.stages
     (Repeat(count=2),)

@@ -471,3 +471,5 @@ SETTINGS: tuple[Setting, ...] = (
 
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 SETTING_BY_FIELD: Mapping[str, Setting] = {setting.field: setting for setting in SETTINGS}
+ENDLESS = phrase("{repeat_files=True}")  # what has no end, in texts about it
+OF_EPOCHS = ("stages", "epochs", "repeat_files")  # the fields that say how often all is read

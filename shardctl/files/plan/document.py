@@ -98,7 +98,7 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
     document["further_epochs"] = [
         _with_seeds(epoch, "file_seeds", "buffer_seeds") for epoch in plan.further_epochs
     ]
-    if plan.settings.stages is not None:
+    if plan.has_stages:
         document["continued_by"] = plan.continued_by
         document["sources"] = list(map(asdict, plan.sources))
     if plan.continued_by == "loader":

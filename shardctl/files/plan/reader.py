@@ -173,7 +173,7 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
         plan.read_config is not None or plan.from_seen or bool(plan.from_consumed)
     ):
         raise DatasetError("stop is of a plan of another loader")
-    if ("continued_by" in document or plan.sources) and plan.settings.stages is None:
+    if ("continued_by" in document or plan.sources) and not plan.has_stages:
         raise DatasetError("continued_by or sources of a pipeline without stages")
     if plan.continued_by == "shardctl.tfds" and (plan.mode != "exact" or plan.num_instructions):
         raise DatasetError(f"continued_by {plan.continued_by} is exact, without file instructions")

@@ -116,15 +116,13 @@ def _snapshot(document: Mapping[str, Any]) -> Snapshot:
 def _check_sources(pinned: Snapshot) -> None:
     """Check that readers of stages find their datasets, and every dataset its splits."""
     stages = pinned.pipeline.get("stages")
-    if stages is None:
-        if pinned.sources:
-            raise DatasetError("sources of a pipeline without stages")
-        return
     try:
-        readers = readers_of(pipeline_of(stages))
+        readers = () if stages is None else readers_of(pipeline_of(stages))
     except UsageError as error:
         raise DatasetError(f"stages: {error}") from None
     named = {source.data for source in pinned.sources}
+    if not (named or readers):
+        return
     if len(named) < len(pinned.sources) or named != {reader.data for reader in readers}:
         raise DatasetError("sources are not the datasets that the stages read")
     labels = {source.label and fields.split_name(source.label) for source in pinned.sources}

@@ -14,6 +14,7 @@ from shardctl.core.instructions.subsplit import default_spec
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.table import ENDLESS, OF_EPOCHS
 from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
@@ -75,8 +76,9 @@ def evaluate(
     if settings.is_endless:
         raise UsageError(
             phrase(
-                "{repeat_files=True} has no end, so the evaluation has none either: no host is "
-                "ever done; leave it out"
+                "{} has no end, so the evaluation has none either: no host is ever done; leave it "
+                "out",
+                ENDLESS,
             )
         )
     epochs = settings.epochs
@@ -159,7 +161,7 @@ def of_training(
     Left out are stages, epochs and files that repeat; not those `given` for the evaluation itself.
     """
     bare = ReadSettings()
-    left_out = [name for name in ("stages", "epochs", "repeat_files") if name not in given]
+    left_out = [name for name in OF_EPOCHS if name not in given]
     kept = replace(settings, **{name: getattr(bare, name) for name in left_out})
     if kept.stages == settings.stages:
         return kept, ()

@@ -79,7 +79,9 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
     if best is not None:
         dropping = _dropping_cures(best, settings)
-        yield from _hang(best, f"{best.name}: ", "{drop_remainder=True}" if dropping else "")
+        yield from _hang(
+            best, f"{best.name}: ", phrase("{drop_remainder=True}") if dropping else ""
+        )
     if settings.shuffles_files and settings.shuffle_seed is None:
         yield phrase(
             "examples: without {shuffle_seed} each host shuffles the files its own way, so the "
@@ -111,7 +113,7 @@ def of_loader(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
             counted(comparison.num_left_out, "example"),
             "is" if is_one else "are",
         )
-    yield from _hang(own, "", "{drop_shard_remainder=True}" if drops else "")
+    yield from _hang(own, "", phrase("{drop_shard_remainder=True}") if drops else "")
 
 
 def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
@@ -125,7 +127,7 @@ def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
             load.max,
             load.min,
             load.min,
-            phrase(f" or {cure}") if cure else "",
+            phrase(" or {}", cure) if cure else "",
             load.min,
         )
 

@@ -74,7 +74,9 @@ def sharing_of(dataset: Dataset, spec: str | None, settings: ReadSettings) -> Sh
         own = dataset if read.data is None else as_dataset(read.data)
         resolved = resolved_spec(own, spec_of_reader(read, own, spec))
         found[read] = settings_of_read(settings, read), resolved
-    return OfReaders(settings if alone is None else alone[0], list(found.values()))
+    sharing = OfReaders(settings if alone is None else alone[0], list(found.values()))
+    sharing.reads_again = len(readers_of(stages)) > len(found)
+    return sharing
 
 
 def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
@@ -108,9 +110,13 @@ def _refuse_one_host(stages: Pipeline) -> None:
 class OfReaders(Sharing):
     """The readers of a tf.data pipeline, each of which hosts share in one of the host modes.
 
+    reads_again: whether a reader stands more than once in the stages, and so reads its part anew.
+
     Raises:
         UsageError: more epochs than positions can be counted of.
     """
+
+    reads_again = False
 
     def __init__(
         self, settings: ReadSettings, found: Sequence[tuple[ReadSettings, Resolved]]
@@ -171,7 +177,18 @@ class OfReaders(Sharing):
         return self._refusal(mode, [mode.num_examples(one, num_hosts) for one in self._readers])
 
     def strategy(self, way: str, num_hosts: int) -> Strategy:
-        """Return what each host gets of an epoch, and its batches as the settings form them."""
+        """Return what each host gets of an epoch, and its batches as the settings form them.
+
+        Raises:
+            UsageError: a reader of the stages that is there more than once.
+        """
+        if self.reads_again:
+            raise UsageError(
+                phrase(
+                    "{stages} read the same more than once, and hosts counts each reader once; "
+                    "simulate with {host} says what one host reads"
+                )
+            )
         mode = HOST_MODES[way]
         for resolved in self._found:
             refuse_open_hosts(resolved, mode, num_hosts)

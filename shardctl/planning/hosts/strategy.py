@@ -116,6 +116,7 @@ def _load(values: Int64s) -> Load:
 def _sum(values: Int64s) -> int:
     """Return a sum as Python's int: N hosts that read all are past an int64 soon.
 
+    >>> import numpy as np
     >>> _sum(np.array([2**62, 2**62, 2**62, -1])) == 3 * 2**62 - 1
     True
     """

@@ -19,6 +19,7 @@ from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Count
@@ -206,8 +207,8 @@ class LintContext:
 
     def repeats_files(self, source: ast.Read | None = None) -> bool:
         """Whether a reader of the stages, or that of the command, hands out its files for ever."""
-        own = {} if source is None else dict(source.settings)
-        return bool(own.get("repeat_files", self.settings.repeat_files))
+        settings = self.settings if source is None else settings_of_read(self.settings, source)
+        return settings.is_endless
 
     @property
     def buffers(self) -> bool:
@@ -219,7 +220,7 @@ class LintContext:
     @property
     def writes_stages(self) -> bool:
         """Whether the pipeline is written as stages."""
-        return self.as_written.stages is not None
+        return not self.as_written.takes("epochs")
 
     @property
     def as_written(self) -> ReadSettings:

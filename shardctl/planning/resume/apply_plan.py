@@ -18,6 +18,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
+from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import choices, printable, quoted
 from shardctl.errors import DatasetError
@@ -61,8 +62,7 @@ def applied(plan: ResumePlan, dataset: Dataset, *, allow_version: bool = False) 
 
 def whole_dataset(plan: ResumePlan, dataset: Dataset) -> Dataset:
     """Return what a plan reads: where its readers name several datasets, these as one."""
-    stages = plan.settings.stages
-    if stages is None or all(read.data is None for read in readers_of(stages)):
+    if all(read.data is None for read in readers_of(stages_of(plan.settings))):
         return dataset
     return resolved_reading(dataset, plan.spec, plan.settings).dataset
 

@@ -25,17 +25,17 @@ from shardctl.core.resume.resume_plan import (
     HostShare,
     ResumePlan,
     ShuffleCall,
-    settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.table import ENDLESS
 from shardctl.core.stages.stages import Batch, Shuffle, Unbatch
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder
-from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given, without_stages
-from shardctl.planning.resume.rest_of_epoch import consumed_examples
+from shardctl.planning.pinned_sources import without_stages
+from shardctl.planning.resume.rest_of_epoch import consumed_examples, plan_of
 from shardctl.planning.resume.resume import (
     calls_after_read,
     further_epochs,
@@ -120,11 +120,12 @@ def resume_on_hosts(
         settings = replace(settings, host=None)  # a shard of the stages was that of one host
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
-    if settings.repeat_files:
+    if settings.is_endless:
         raise UsageError(
             phrase(
-                "{repeat_files=True} with {to_hosts}: the epochs of each host run into one another "
-                "without end, so nothing is left over to share; resume each host by itself"
+                "{} with {to_hosts}: the epochs of each host run into one another without end, so "
+                "nothing is left over to share; resume each host by itself",
+                ENDLESS,
             )
         )
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
@@ -154,16 +155,14 @@ def resume_on_hosts(
         sizes = settings.host_mode.num_examples(reads, to_hosts) * follow
     total = _total(shares, sizes, settings)
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
-    return ResumePlan(
-        dataset=dataset.identity,
-        spec=planned[0].spec,
+    return plan_of(
+        planned[0],
+        settings,
         mode=plan_mode,
-        settings=settings_as_planned(settings, ordered=dataset.ordered),
         consumed=sum(counts),
         epoch=last,
         remaining=left.num_examples,
         remaining_total=total,
-        instructions=left.select(slice(0, 0)),
         pending=None if settings.buffer is None or unseeded else _pending_ids(old),
         unseeded=unseeded,
         further_epochs=further,
@@ -171,7 +170,6 @@ def resume_on_hosts(
         from_consumed=tuple(counts),
         hosts=shares,
         after_read=calls_after_read(settings, plan_mode, last),
-        assumptions=whole.assumptions,
         warnings=(
             *planned[0].warnings,
             *_several_epochs(epochs),
@@ -208,24 +206,20 @@ def _shared_by_example(
     if follow:
         calls.append(ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow))
     by_library = not settings.reader.on_tf_data
-    return ResumePlan(
-        dataset=first.dataset.identity,
-        spec=spec_as_given(planned[0].resolved, settings),
+    return plan_of(
+        planned[0],
+        known,
         mode="exactly-once",
-        settings=settings_as_planned(known, ordered=first.dataset.ordered),
         consumed=sum(counts),
         epoch=last,
         remaining=left.num_examples,
         remaining_total=int((kept + sizes).sum()),
-        instructions=left.select(slice(0, 0)),
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        given=dataset_as_given(planned[0]),
         after_read=() if by_library else tuple(calls),
         continued_by="loader" if by_library else "file_instructions",
         advice=_of_library(settings, last, follow, to_hosts) if by_library else (),
-        assumptions=first.assumptions,
         warnings=(
             *planned[0].warnings,
             *_as_shared(settings, first),

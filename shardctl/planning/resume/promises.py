@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from shardctl.core.resume.resume_plan import HostShare, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
+from shardctl.planning.order import order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
 from shardctl.planning.resume.rest_of_epoch import order_to_resume
@@ -86,7 +88,7 @@ def planned_anew(
         )
     # Under other rules than the plan's it may be a mode of another kind of order.
     mode: BufferMode = "exactly-once" if plan.mode == "exact" else plan.mode
-    planned = order_to_resume(resolved, plan.settings, mode, risk)
+    planned = order_to_resume(partial(order_of, resolved), plan.settings, mode, risk)
     return resume_order(planned, consumed=plan.consumed, mode=mode, risk=risk)
 
 

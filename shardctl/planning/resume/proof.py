@@ -27,13 +27,12 @@ from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
-from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, as_plan
-from shardctl.core.resume.unseeded_buffer import UnseededBuffer
-from shardctl.core.settings.read_settings import with_any_buffer_seed
+from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
+from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.tfds_rules import DEFAULT_BLOCK, DEFAULT_CYCLE
 from shardctl.errors import UsageError
-from shardctl.planning.order import order_of, plan_order
+from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.promises import (
@@ -46,6 +45,7 @@ from shardctl.planning.resume.promises import (
 )
 from shardctl.planning.resume.staged import undropped
 from shardctl.planning.resume.stopped_hosts import (
+    OldHost,
     left_by_example,
     num_read_of,
     old_orders,
@@ -133,34 +133,29 @@ def prove(
 def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if plan.from_seen:
         return _prove_unseen(dataset, plan, seen)
-    if plan.from_consumed and plan.unseeded is None:
+    if plan.from_consumed:
         return _prove_other_hosts(dataset, plan)
-    if plan.settings.stages is not None:
-        return _prove_staged(dataset, plan)
+    resolved = resolved_reading(dataset, plan.spec, plan.settings)
     if plan.stop is not None:
-        return _prove_loader(resolved_reading(dataset, plan.spec, plan.settings), plan)
-    settings = without_dropping(plan.settings)
-    if plan.from_consumed and plan.unseeded is not None:
-        return _prove_unseeded_hosts(dataset, plan, plan.unseeded)
-    order = plan_order(dataset, plan.spec, with_any_buffer_seed(settings)).of_reader
+        return _prove_loader(resolved, plan)
+    planned = order_of(resolved, with_any_buffer_seed(without_dropping(plan.settings)))
+    if plan.continued_by == "shardctl.tfds":
+        return _prove_stages(planned, plan)
+    order = planned.order
+    if plan.mode == "exact":
+        return _prove_exact(order, plan)
+    order = planned.of_reader
     if plan.unseeded is not None:
-        return _prove_unseeded(order, plan, plan.unseeded)
+        return _prove_unseeded(order, plan)
     if plan.mode == "exactly-once":
         return _prove_once(order, plan)
-    stop = plan.consumed + plan.remaining
-    if plan.mode == "exact" and order.has_long_runs:
-        progress = Progress(None, "examples", plan.remaining)
-        left = progress.over(order.visits(plan.consumed, stop), _num_in_runs)
-        if not num_differing_in_runs(left, _visits_in_order(order, plan)):
-            return Proof(compared=plan.remaining, lost=0, repeated=0, moved=0, exact=True)
-    codes_read = _through_buffer if plan.mode == "exact-order" else _in_order
     proof = _in_same_order(
         order,
-        lambda: _looked_over(order, plan.consumed, stop),
-        lambda: codes_read(order, plan),
+        lambda: _looked_over(order, plan.consumed, plan.consumed + plan.remaining),
+        lambda: _through_buffer(order, plan),
         plan.remaining,
     )
-    if plan.mode == "exact-order" and plan.remaining and not proof.moved:
+    if plan.remaining and not proof.moved:
         fed = _in_same_order(
             order, lambda: _inputs_left(order, plan), lambda: _inputs_read(order, plan), 0
         )
@@ -168,23 +163,37 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     return proof
 
 
-def _prove_staged(dataset: Dataset, plan: ResumePlan) -> Proof:
-    """Read what is left of a pipeline with stages, and compare it with its order from the start.
+def _prove_exact(order: Order, plan: ResumePlan) -> Proof:
+    """Read file instructions one after the other, as far as a `take` behind them goes."""
+    start, stop = plan.consumed, plan.consumed + plan.remaining
+    end = next((call.count for call in plan.after_read if isinstance(call, TakeCall)), None)
+    if end is None and order.has_long_runs:
+        progress = Progress(None, "examples", plan.remaining)
+        left = progress.over(order.visits(start, stop), _num_in_runs)
+        if not num_differing_in_runs(left, _visits_in_order(order, plan)):
+            return Proof(compared=plan.remaining, lost=0, repeated=0, moved=0, exact=True)
+    return _in_same_order(
+        order,
+        lambda: _looked_over(order, start, stop),
+        lambda: _in_order(order, plan) if end is None else _cut(_in_order(order, plan), end),
+        plan.remaining,
+    )
 
-    What shardctl.tfds continues is read from the place in the plan by a pipeline built anew. Of
-    what has no end, the next million examples are compared.
+
+def _prove_stages(planned: PlannedOrder, plan: ResumePlan) -> Proof:
+    """Read what is left by a pipeline built anew, and compare it with the order from the start.
+
+    Of what has no end, the next million examples are compared.
     """
-    resolved = resolved_reading(dataset, plan.spec, plan.settings)
-    whole, again = (order_of(resolved, plan.settings).order for _ in range(2))
     count = plan.remaining if plan.has_end else _PIECE
     start, stop = plan.consumed, plan.consumed + count
-
-    def rest() -> Iterator[Int64s]:
-        if plan.continued_by == "file_instructions":
-            return _cut(_in_order(again, plan), plan.remaining)
-        return again.chunks(start, stop)
-
-    return _in_same_order(whole, lambda: _behind(_looked_over(whole, 0, stop), start), rest, count)
+    again = order_of(planned.resolved, plan.settings).order
+    return _in_same_order(
+        planned.order,
+        lambda: _behind(_looked_over(planned.order, 0, stop), start),
+        lambda: again.chunks(start, stop),
+        count,
+    )
 
 
 def _prove_loader(resolved: Resolved, plan: ResumePlan) -> Proof:
@@ -298,7 +307,7 @@ def _prove_once(order: ReaderOrder, plan: ResumePlan) -> Proof:
     )
 
 
-def _prove_unseeded(order: ReaderOrder, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
+def _prove_unseeded(order: ReaderOrder, plan: ResumePlan) -> Proof:
     """Compare what is read with what the buffer was to read from there on, whatever its seed is."""
     counts = Counts(order.codes)
     progress = Progress(None, "examples", plan.remaining)
@@ -306,44 +315,23 @@ def _prove_unseeded(order: ReaderOrder, plan: ResumePlan, buffer: UnseededBuffer
     read = _in_order(order, plan)
     # What lists the rest of an endless stream is a little longer, and is cut by `after_read`.
     counts.remove(_cut(read, plan.remaining) if plan.is_one_stream else read)
-    return _without_seed(plan, buffer, counts)
+    return _judged(plan, counts)
 
 
-def _prove_unseeded_hosts(dataset: Dataset, plan: ResumePlan, buffer: UnseededBuffer) -> Proof:
-    """Compare what the new hosts read with what the buffers of the old ones were to read."""
-    orders = [
-        planned.of_reader
-        for planned in old_orders(
-            dataset,
-            plan.spec,
-            plan.settings,
-            len(plan.from_consumed),
-            mode=plan.mode,
-            risk=buffer.risk,
-        )
-    ]
-    old, _ = stopped_hosts(orders, plan.from_consumed, mode=plan.mode, risk=buffer.risk)
-    counts = Counts(orders[0].codes)
-    for host in old:
-        for epoch in range(host.point.epoch, plan.epoch + 1):
-            start = num_read_of(host, epoch)
-            if start < host.order.epoch_size:
-                reading = host.order.reading(epoch)
-                counts.add(_chunks(reading, reading.num_examples, start=start))
-        host.order.forget_readings()
-    for share in plan.hosts:
-        counts.remove(_read(share.instructions, orders[0]))
-    return _without_seed(plan, buffer, counts)
+def _judged(plan: ResumePlan, counts: Counts) -> Proof:
+    """Return the proof of a plan without an order of its own, of what is left and came too often.
 
-
-def _without_seed(plan: ResumePlan, buffer: UnseededBuffer, counts: Counts) -> Proof:
+    Without a seed that is besides what the buffer loses and repeats at most.
+    """
+    buffer = plan.unseeded
+    allowed = (0, 0) if buffer is None else (buffer.most_lost, buffer.most_repeated)
     return Proof(
         compared=plan.remaining,
-        lost=buffer.most_lost + counts.left(),
-        repeated=buffer.most_repeated + counts.excess(),
+        lost=allowed[0] + counts.left(),
+        repeated=allowed[1] + counts.excess(),
         moved=None,
         exact=False,
-        allowed=(buffer.most_lost, buffer.most_repeated),
+        allowed=None if buffer is None else allowed,
     )
 
 
@@ -367,28 +355,40 @@ def _cut(chunks: Iterable[Int64s], size: int) -> Iterator[Int64s]:
 
 
 def _prove_other_hosts(dataset: Dataset, plan: ResumePlan) -> Proof:
-    num_hosts, settings = len(plan.from_consumed), plan.settings
-    whole = old_orders(dataset, plan.spec, undropped(settings), num_hosts)
-    order = whole[0].order
-    counts = Counts(order.codes)
-    if order.has_readings:
-        for one, consumed in zip(whole, plan.from_consumed, strict=True):
-            if not _is_over(plan, one.order, consumed):
-                counts.add(one.order.chunks(consumed, (plan.epoch + 1) * one.order.epoch_size))
+    """Compare what the new hosts read with what the old ones, or their buffers, were to read."""
+    num_hosts, consumed = len(plan.from_consumed), plan.from_consumed
+
+    def orders(settings: ReadSettings, risk: float | None = None) -> list[PlannedOrder]:
+        mode = "exactly-once" if plan.unseeded is None else plan.mode
+        return old_orders(dataset, plan.spec, settings, num_hosts, mode=mode, risk=risk)
+
+    if plan.unseeded is not None:
+        readers = [one.of_reader for one in orders(plan.settings, plan.unseeded.risk)]
+        counts = Counts(readers[0].codes)
+        old, _ = stopped_hosts(readers, consumed, mode=plan.mode, risk=plan.unseeded.risk)
+        for host in old:
+            counts.add(_to_read(host, plan.epoch))
+        return _counted(plan, readers[0], counts)
+    whole = [one.order for one in orders(undropped(plan.settings))]
+    counts = Counts(whole[0].codes)
+    if whole[0].has_readings:
+        for order, count in zip(whole, consumed, strict=True):
+            if not _is_over(plan, order, count):
+                counts.add(order.chunks(count, (plan.epoch + 1) * order.epoch_size))
     else:
-        stopped = [one.order for one in old_orders(dataset, plan.spec, settings, num_hosts)]
-        orders = [one.order for one in whole]
-        found = left_by_example(stopped, orders, plan.from_consumed)
-        counts.add(_read(found.reads, order))
-    for host in plan.hosts:
-        counts.remove(_read(host.instructions, order))
-    return Proof(
-        compared=plan.remaining,
-        lost=counts.left(),
-        repeated=counts.excess(),
-        moved=None,
-        exact=False,
-    )
+        stopped = [one.order for one in orders(plan.settings)]
+        counts.add(_read(left_by_example(stopped, whole, consumed).reads, whole[0]))
+    return _counted(plan, whole[0], counts)
+
+
+def _to_read(host: OldHost, last: int) -> Iterator[Int64s]:
+    """Yield what a host had not read of its epochs up to the last of a plan."""
+    for epoch in range(host.point.epoch, last + 1):
+        start = num_read_of(host, epoch)
+        if start < host.order.epoch_size:
+            reading = host.order.reading(epoch)
+            yield from _chunks(reading, reading.num_examples, start=start)
+    host.order.forget_readings()
 
 
 def _is_over(plan: ResumePlan, order: Order, consumed: int) -> bool:
@@ -406,15 +406,14 @@ def _prove_unseen(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -
     counts.add(order.chunks(0, order.num_examples))
     counts.take_once()
     counts.drop(np.asarray(seen))
+    return _counted(plan, order, counts)
+
+
+def _counted(plan: ResumePlan, order: Order, counts: Counts) -> Proof:
+    """Read all lists of a plan, in whatever order."""
     for reads in (plan.instructions, *(host.instructions for host in plan.hosts)):
         counts.remove(_read(reads, order))
-    return Proof(
-        compared=plan.remaining,
-        lost=counts.left(),
-        repeated=counts.excess(),
-        moved=None,
-        exact=False,
-    )
+    return _judged(plan, counts)
 
 
 def _as_read(reads: Reads, order: Order, plan: ResumePlan | None) -> EpochReading:

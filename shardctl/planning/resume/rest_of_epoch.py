@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.epoch_reading import (
     EndlessReading,
     EpochReading,
@@ -18,12 +19,20 @@ from shardctl.core.order.epoch_reading import (
 from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ReaderState, ShuffleState
+from shardctl.core.resume.resume_plan import (
+    UNSEEDED_MODES,
+    ReaderState,
+    ResumePlan,
+    ShuffleState,
+    settings_as_planned,
+)
 from shardctl.core.resume.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, behind_buffer
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.order import PlannedOrder, order_of
+from shardctl.planning.order import PlannedOrder
+from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
 
 
 def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) -> int:
@@ -70,7 +79,7 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
 def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
     """Return how a count over several passes is to be given, "" where there is no such way."""
     settings = order.settings
-    if count < 0 or not total or settings.repeat_files:
+    if count < 0 or not total or settings.is_endless:
         return ""
     if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
         return ""
@@ -84,6 +93,20 @@ def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
         Argument(name, rest),
         pass_index=settings.pass_index + passes,
     )
+
+
+def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> ResumePlan:
+    """Return a plan of a known order: what every plan has of it and of settings, and `what`."""
+    order = planned.order
+    of_order = {
+        "dataset": order.dataset.identity,
+        "spec": spec_as_given(planned.resolved, settings),
+        "settings": settings_as_planned(settings, ordered=order.dataset.ordered),
+        "instructions": order.reads.select(slice(0, 0)),
+        "given": dataset_as_given(planned),
+        "assumptions": order.assumptions,
+    }
+    return ResumePlan(**{"mode": "exact", **of_order, **what})
 
 
 def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, ...]:
@@ -250,15 +273,29 @@ def pending_inputs(order: ReaderOrder, point: ResumePoint) -> Int64s:
     return order.replay(point.stream).pending(point.emitted)
 
 
-def shuffle_state(order: ReaderOrder, point: ResumePoint) -> ShuffleState:
-    """Return where the buffer is."""
-    replay = order.replay(point.stream)
+def shuffle_state(replay: ShuffleReplay, emitted: int) -> ShuffleState:
+    """Return where a buffer is after so many examples."""
     return ShuffleState(
         buffer_size=replay.buffer_size,
         seeds=replay.seeds,
         num_elements=replay.num_elements,
-        num_read=replay.num_read(point.emitted),
-        emitted=point.emitted,
+        num_read=replay.num_read(emitted),
+        emitted=emitted,
+    )
+
+
+def reads_of_codes(order: Order, codes: Int64s) -> Reads:
+    """Return what reads codes (int64[q]) in their order, as runs of neighbours in a file."""
+    split, shard, index = order.codes.places(codes)
+    cut = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
+    rows = np.flatnonzero(np.append(len(codes) > 0, cut))
+    return Reads(
+        files=order.codes.dataset,
+        part=np.zeros_like(rows),
+        split=split[rows],
+        shard=shard[rows],
+        skip=index[rows],
+        take=np.diff(np.append(rows, len(codes))),
     )
 
 
@@ -301,19 +338,38 @@ class WithoutSeed:
 
 
 def order_to_resume(
-    resolved: Resolved, settings: ReadSettings, mode: str, risk: float | None
+    made: Callable[[ReadSettings], PlannedOrder],
+    settings: ReadSettings,
+    mode: str,
+    risk: float | None,
 ) -> PlannedOrder:
     """Return the order that a plan of a mode follows; without a seed, what is read into the buffer.
 
+    `made` makes the order of settings.
+
     Raises:
-        UsageError: a mode for a seed that is not known where it is, a risk without its mode.
+        UsageError: a mode for a seed that is not known where it is, or where stages have buffers
+            of their own; a risk without its mode.
         UnpredictableOrderError: TensorFlow leaves the order open; where nothing but the seed of the
             buffer is missing, the text names the modes that do without.
     """
+    unseeded = mode in UNSEEDED_MODES
+    if (
+        (unseeded or risk is not None)
+        and settings.reader.on_tf_data
+        and not settings.takes("buffer")
+    ):
+        raise UsageError(
+            phrase(
+                "{mode!} with {stages}: how far several stages have read is not known without "
+                "their seeds; plan from a log, {seen=CODES}",
+                mode=mode,
+            )
+        )
     if risk is not None and mode != "at-least-once":
         raise UsageError(phrase("{risk} is read with {mode=at-least-once} only"))
     if not settings.buffer_is_open:
-        if mode in UNSEEDED_MODES and settings.buffer is not None:
+        if unseeded and settings.buffer is not None:
             raise UsageError(
                 phrase(
                     "{mode!} is for a buffer whose seed is not known; with its seed "
@@ -321,9 +377,9 @@ def order_to_resume(
                     mode=mode,
                 )
             )
-        return order_of(resolved, settings)
-    planned = order_of(resolved, with_any_buffer_seed(settings))
-    if mode not in UNSEEDED_MODES:
+        return made(settings)
+    planned = made(with_any_buffer_seed(settings))
+    if not unseeded:
         raise UnpredictableOrderError(
             phrase(
                 "{buffer} without a seed: only the seed of that very run tells what the buffer held"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Literal, get_args
 
 from shardctl.core.arguments.checked import checked
@@ -26,23 +27,24 @@ from shardctl.core.resume.resume_plan import (
     ShardCall,
     ShuffleCall,
     TakeCall,
-    settings_as_planned,
 )
 from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
     as_settings,
 )
+from shardctl.core.settings.table import ENDLESS
 from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import PlannedOrder, resolved_spec
+from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     consumed_examples,
     inputs_read,
     order_to_resume,
     pending_inputs,
+    plan_of,
     reader_state,
     reads_at,
     rest_after,
@@ -52,7 +54,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     without_seed,
 )
 from shardctl.planning.resume.resume_loader import resume_loader_order
-from shardctl.planning.resume.staged import plan_staged, resume_staged
+from shardctl.planning.resume.staged import resume_staged
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
 
@@ -116,10 +118,7 @@ def resume(
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
-    if settings.stages is not None:
-        planned = plan_staged(dataset, spec, settings, mode, risk)
-    else:
-        planned = order_to_resume(resolved_spec(dataset, spec), settings, mode, risk)
+    planned = order_to_resume(partial(plan_order, dataset, spec), settings, mode, risk)
     return resume_order(planned, consumed=consumed, steps=steps, mode=mode, risk=risk)
 
 
@@ -169,7 +168,7 @@ def _resume_reader(
     state = reader_state(order, point.stream, num_read)
     shuffle, pending, held = None, None, order.reads.select(slice(0, 0))
     if order.num_buffered is not None and unknown is None:
-        shuffle = shuffle_state(order, point)
+        shuffle = shuffle_state(order.replay(point.stream), point.emitted)
         inputs = pending_inputs(order, point) if point.remaining else NONE
         pending = ids_at(order, reading, inputs)
         if len(inputs) and mode == "exactly-once":
@@ -189,11 +188,10 @@ def _resume_reader(
         left_in_all = point.remaining + follow * order.epoch_size
         if settings.drop_remainder and settings.batch is not None:
             left_in_all -= left_in_all % settings.batch
-    return ResumePlan(
-        dataset=order.dataset.identity,
-        spec=planned.spec,
+    return plan_of(
+        planned,
+        settings,
         mode=mode,
-        settings=settings_as_planned(settings, ordered=order.dataset.ordered),
         consumed=consumed,
         epoch=point.epoch,
         remaining=point.remaining,
@@ -219,7 +217,6 @@ def _resume_reader(
             *within_a_batch(order, consumed, order.continued_by),
             *_of_endless(order, mode, point.remaining),
         ),
-        assumptions=order.assumptions,
     )
 
 
@@ -227,9 +224,10 @@ def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]
     """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
     if order.is_one_stream and mode == "exactly-once" and remaining:
         yield phrase(
-            "{repeat_files=True} and {buffer}: a stream without end has no rest that is read "
-            "exactly once; the next {} examples may be others than without the interruption, "
-            "from the buffer and what follows; {mode=exact-order} continues with the same ones",
+            "{} and {buffer}: a stream without end has no rest that is read exactly once; the next "
+            "{} examples may be others than without the interruption, from the buffer and what "
+            "follows; {mode=exact-order} continues with the same ones",
+            ENDLESS,
             remaining,
         )
 
@@ -279,11 +277,11 @@ def calls_after_read(
     if host is not None and settings.host_mode.reads_all and num_shared:
         calls.append(ShardCall(num_shards=host.count, index=host.index, skip_instructions=num_own))
     unseeded = mode in UNSEEDED_MODES
-    if unseeded and settings.repeat_files and take is not None:
+    if unseeded and settings.is_endless and take is not None:
         calls.append(TakeCall(count=take))  # before a buffer, which must not choose what is left
     if (unseeded or mode == "exactly-once") and settings.buffer is not None:
         calls.append(ShuffleCall(buffer_size=settings.buffer, seed=settings.buffer_seed))
-    if settings.repeat_files:
+    if settings.is_endless:
         if settings.buffer is not None and take is not None and not unseeded:
             calls.append(TakeCall(count=take))  # the buffer reads beyond the end of the order
     elif epoch + 1 < settings.epochs:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,10 +14,16 @@ from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, NONE
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
-from shardctl.planning.resume.rest_of_epoch import consumed_examples, epoch_at, within_a_batch
+from shardctl.planning.resume.rest_of_epoch import (
+    consumed_examples,
+    epoch_at,
+    plan_of,
+    reads_of_codes,
+    within_a_batch,
+)
 
 MOST_INSTRUCTIONS = 100_000  # that a plan lists
 _MOST_EXAMPLES = 1 << 24  # left in an epoch, of which instructions are made
@@ -32,13 +38,13 @@ def resume_loader_order(
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
-    found = None if left is None else _instructions(order, left)
+    found = None if left is None else reads_of_codes(order, order.codes_at(left))
+    if found is not None and len(found) > MOST_INSTRUCTIONS:
+        found = None
     settings, library = order.settings, library_of(order.loader)
-    return ResumePlan(
-        dataset=order.dataset.identity,
-        spec=planned.spec,
-        mode="exact",
-        settings=settings_as_planned(settings, ordered=order.dataset.ordered),
+    return plan_of(
+        planned,
+        settings,
         consumed=consumed,
         epoch=stop.epoch,
         remaining=num_left,
@@ -54,7 +60,6 @@ def resume_loader_order(
             *_epochs_mixed(left, stop.epoch),
         ),
         warnings=(*planned.warnings, *within_a_batch(order, consumed, order.continued_by)),
-        assumptions=order.assumptions,
     )
 
 
@@ -162,21 +167,3 @@ def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | 
         if int(epochs.min()) > epoch:
             break
     return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None
-
-
-def _instructions(order: LoaderOrder, positions: Int64s) -> Reads | None:
-    """Return what is at positions (int64[q]) as runs of neighbours, None where they are many."""
-    reads = order.reads
-    if not len(positions):
-        return reads.select(slice(0, 0))
-    indices = order.handed_out.indices_at(positions)
-    stops = np.cumsum(reads.take)
-    rows = np.searchsorted(stops, indices, side="right")
-    begins = np.append(True, (np.diff(indices) != 1) | (np.diff(rows) != 0))
-    starts = np.flatnonzero(begins)
-    if len(starts) > MOST_INSTRUCTIONS:
-        return None
-    row = rows[starts]
-    offset = indices[starts] - (stops[row] - reads.take[row])
-    take = np.diff(np.append(starts, len(indices)))
-    return replace(reads.select(row), skip=reads.skip[row] + offset, take=take)

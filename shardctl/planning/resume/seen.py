@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from shardctl.core.settings.read_settings import (
     SettingsLike,
     as_settings,
 )
-from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.short_form import short_form, stages_of
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.core.stages.text import text_of_part
@@ -135,14 +136,6 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
     host = settings.host
-    if settings.stages is not None and any(map(_is_shared, parts_of(settings.stages))):
-        raise UsageError(
-            phrase(
-                "{seen} with a shard among the {stages}: which examples are a host's own depends "
-                "on the order that was read; gather the logs of all hosts and share the rest with "
-                "{to_hosts=N}, with stages that have no shard"
-            )
-        )
     by_order = settings.host_mode.reads_all or not settings.reader.shares_in_modes
     if host is not None and host.count > 1 and by_order:
         raise UsageError(
@@ -152,6 +145,14 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
                 Argument("host_by", settings.host_by)
                 if settings.reader.shares_in_modes
                 else Argument("host"),
+            )
+        )
+    if any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings))):
+        raise UsageError(
+            phrase(
+                "{seen} with a shard among the {stages}: which examples are a host's own depends "
+                "on the order that was read; gather the logs of all hosts and share the rest with "
+                "{to_hosts=N}, with stages that have no shard"
             )
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
@@ -190,22 +191,12 @@ def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
     return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
 
 
-def _is_shared(part: object) -> bool:
-    return isinstance(part, Shard) and part.num_shards > 1
-
-
 def _left_out_by_stages(settings: ReadSettings) -> Iterator[str]:
     """Yield that what stages leave out counts as unseen, for a log does not have it."""
-    if settings.stages is None:
-        return
-    found = (
-        stage
-        for stage in parts_of(settings.stages)
+    cuts = (
+        f"{text_of_part(stage)} leaves out examples, which no log has: they count as unseen, and "
+        "the stages are to leave them out again"
+        for stage in parts_of(stages_of(settings))
         if isinstance(stage, Take | Skip | Filter | Opaque)
     )
-    cut = next(found, None)
-    if cut is not None:
-        yield (
-            f"{text_of_part(cut)} leaves out examples, which no log has: they count as unseen, and "
-            "the stages are to leave them out again"
-        )
+    yield from islice(cuts, 1)

@@ -15,14 +15,14 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
-from shardctl.core.resume.resume_plan import ResumePlan, ShuffleState, Stretch, settings_as_planned
+from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_planned
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.promises import without_dropping
-from shardctl.planning.resume.rest_of_epoch import ResumePoint, resume_point
+from shardctl.planning.resume.rest_of_epoch import ResumePoint, plan_of, resume_point, shuffle_state
 from shardctl.planning.resume.resume import calls_after_read, further_epochs, resume_order
 from shardctl.planning.resume.stopped_hosts import (
     OldHost,
@@ -69,7 +69,7 @@ class SharedRun:
         point, order = self.point(consumed), self.planned.of_reader
         settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         if point.remaining and point.epoch == self.rest.epoch:
-            plan = self._plan_in_rest(point, settings)
+            plan = self._plan_in_rest(point)
         else:
             undropped = self._undropped
             whole = undropped.of_reader.num_examples
@@ -88,19 +88,18 @@ class SharedRun:
             warnings=self.planned.warnings,
         )
 
-    def _plan_in_rest(self, point: ResumePoint, settings: ReadSettings) -> ResumePlan:
+    def _plan_in_rest(self, point: ResumePoint) -> ResumePlan:
         order, rest = self.planned.of_reader, self.rest
         reads, _ = rest.files_left(point.emitted)
-        shuffle = _shuffle_state(rest, point.emitted)
-        pending: tuple[int | str, ...] | None = None
-        if shuffle is not None:
+        shuffle, pending = None, None
+        if rest.replay is not None:
+            shuffle = shuffle_state(rest.replay, point.emitted)
             held = order.codes.first_codes(rest.pending(point.emitted))
-            pending = (*(order.codes.ids(held) if len(held) else ()),)
-        return ResumePlan(
-            dataset=order.dataset.identity,
-            spec=self.planned.spec,
+            pending = tuple(order.codes.ids(held) if len(held) else [])
+        return plan_of(
+            self.planned,
+            order.settings,
             mode="exact" if shuffle is None else "exact-order",
-            settings=settings,
             consumed=0,
             epoch=point.epoch,
             remaining=point.remaining,
@@ -121,19 +120,6 @@ class SharedRun:
         if not settings.drop_remainder:
             return self.planned
         return self.planned.with_settings(without_dropping(settings))
-
-
-def _shuffle_state(rest: SharedRest, emitted: int) -> ShuffleState | None:
-    replay = rest.replay
-    if replay is None:
-        return None
-    return ShuffleState(
-        buffer_size=replay.buffer_size,
-        seeds=replay.seeds,
-        num_elements=replay.num_elements,
-        num_read=replay.num_read(emitted),
-        emitted=emitted,
-    )
 
 
 def shared_run(

@@ -13,21 +13,18 @@ from itertools import takewhile
 
 import numpy as np
 
-from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import (
-    UNSEEDED_MODES,
     WITHOUT_END,
     AfterRead,
     BatchCall,
     ConsumedSource,
     ResumePlan,
     TakeCall,
-    settings_as_planned,
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -55,11 +52,11 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.core.stages.text import text_of_part
 from shardctl.errors import UsageError
-from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
+from shardctl.planning.order import PlannedOrder
 from shardctl.planning.resume.rest_of_epoch import (
     consumed_examples,
     epoch_at,
+    plan_of,
     reader_state,
     rest_after,
     resume_point,
@@ -67,26 +64,6 @@ from shardctl.planning.resume.rest_of_epoch import (
 )
 
 _COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
-
-
-def plan_staged(
-    dataset: Dataset, spec: str | None, settings: ReadSettings, mode: str, risk: float | None
-) -> PlannedOrder:
-    """Return the order of stages that a plan follows.
-
-    Raises:
-        UsageError: a mode for buffers without a seed, whose stages are continued from a log.
-        UnpredictableOrderError: a stage leaves the order open.
-    """
-    if mode in UNSEEDED_MODES or risk is not None:
-        raise UsageError(
-            phrase(
-                "{mode!} with {stages}: how far several stages have read is not known without "
-                "their seeds; plan from a log, {seen=CODES}",
-                mode=mode,
-            )
-        )
-    return plan_order(dataset, spec, settings)
 
 
 def resume_staged(
@@ -102,21 +79,16 @@ def resume_staged(
     consumed = consumed_examples(order, consumed=consumed, steps=steps)
     total = order.num_examples
     left = WITHOUT_END if order.is_endless else total - consumed
-    plan = ResumePlan(
-        dataset=order.dataset.identity,
-        spec=spec_as_given(planned.resolved, order.settings),
-        mode="exact",
-        settings=settings_as_planned(order.settings, ordered=order.dataset.ordered),
+    plan = plan_of(
+        planned,
+        order.settings,
         consumed=consumed,
         epoch=epoch_at(order, consumed),
         remaining=left,
         remaining_total=left,
-        instructions=order.reads.select(slice(0, 0)),
-        continued_by="shardctl.tfds",
+        continued_by=order.continued_by,
         sources=_sources(order, consumed),
-        given=dataset_as_given(planned),
         warnings=planned.warnings,
-        assumptions=planned.assumptions,
     )
     plan = _by_instructions(order, plan) or plan
     by = plan.continued_by
@@ -124,8 +96,7 @@ def resume_staged(
 
 
 def _sources(order: StagedOrder, consumed: int) -> tuple[ConsumedSource, ...]:
-    assert order.settings.stages is not None
-    readers = readers_of(order.settings.stages)
+    readers = readers_of(order.stages)
     counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
     return tuple(
         ConsumedSource(data=read.data, spec=read.spec, consumed=count)
@@ -182,9 +153,7 @@ def _cut_of_reader(order: StagedOrder) -> tuple[int, Batch | None] | None:
 
     None where they are more than cuts, maps and one batch, or read another pass of shuffled files.
     """
-    settings = order.settings
-    assert settings.stages is not None
-    source, stages = settings.stages.source, settings.stages.stages
+    settings, source, stages = order.settings, order.stages.source, order.stages.stages
     if not isinstance(source, Read) or source.data is not None or source.settings:
         return None
     if order.is_endless or settings.loop != "python" or settings.host_mode.reads_all:
@@ -195,7 +164,7 @@ def _cut_of_reader(order: StagedOrder) -> tuple[int, Batch | None] | None:
     if settings.pass_index and (shuffled or any(isinstance(s, Cache) for s in stages)):
         return None
     reader = next(iter(order.readers.values()))
-    return _cut(stages, None if settings.repeat_files else reader.epoch_size, order.num_examples)
+    return _cut(stages, None if settings.is_endless else reader.epoch_size, order.num_examples)
 
 
 def _cut(
@@ -240,7 +209,7 @@ def _reader_of(order: StagedOrder, stop: int) -> ReaderOrder:
     """Return the order of the reader alone, of files that repeat as far as `stop`."""
     reader = next(iter(order.readers.values()))
     size = reader.epoch_size
-    if not reader.settings.repeat_files or not size:
+    if not reader.is_one_stream or not size:
         return reader
     settings = replace(reader.settings, epochs=max(1, -(-stop // size)))
     return ReaderOrder(reader.dataset, reader.ranges, settings)
@@ -256,7 +225,7 @@ def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadS
     >>> from shardctl.core.stages.text import text_of
     >>> shared = ReadSettings(stages="shard(2, 0) | repeat(3) | shuffle(9, seed=1)")
     >>> text_of(as_host(shared, 4, 6, of=2).stages)
-    'shard(6, 4) | repeat(3) | shuffle(9, seed=1)'
+    'shard(6, index=4) | repeat(3) | shuffle(9, seed=1)'
     """
     host = Host(index=index, count=count)
 

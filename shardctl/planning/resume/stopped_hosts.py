@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +27,7 @@ from shardctl.core.resume.unseeded_buffer import (
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
-from shardctl.planning.order import PlannedOrder
+from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.rest_of_epoch import (
     ResumePoint,
@@ -34,6 +35,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     order_to_resume,
     pending_inputs,
     reads_at,
+    reads_of_codes,
     rest_of_reading,
     resume_point,
     without_seed,
@@ -84,7 +86,8 @@ def old_orders(
         )
     check_shared(settings, hosts)
     resolved = resolved_reading(dataset, spec, settings)
-    first = order_to_resume(resolved, as_host(settings, 0, hosts, of=hosts), mode, risk)
+    of_first = as_host(settings, 0, hosts, of=hosts)
+    first = order_to_resume(partial(order_of, resolved), of_first, mode, risk)
     known = replace(first.order.settings, host=settings.host, stages=settings.stages)
     others = (as_host(known, index, hosts, of=hosts) for index in range(1, hosts))
     return [first, *map(first.with_settings, others)]
@@ -365,21 +368,6 @@ def _count(order: Order, stop: int, epochs: range, counts: Int32s, progress: Pro
 
 def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     """Return what reads each example (int32[num_codes]) so often, as runs in the order of files."""
-    found = []
-    for level in range(int(counts.max(initial=0))):
-        split, shard, index = order.codes.places(np.flatnonzero(counts > level))
-        begins = np.ones(len(index), bool)
-        begins[1:] = (np.diff(split) != 0) | (np.diff(shard) != 0) | (np.diff(index) != 1)
-        rows = np.flatnonzero(begins)
-        take = np.diff(np.append(rows, len(index)))
-        found.append(
-            Reads(
-                files=order.codes.dataset,
-                part=np.zeros_like(rows),
-                split=split[rows],
-                shard=shard[rows],
-                skip=index[rows],
-                take=take,
-            )
-        )
+    levels = range(int(counts.max(initial=0)))
+    found = [reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels]
     return joined([order.reads.select(slice(0, 0)), *found]).runs()

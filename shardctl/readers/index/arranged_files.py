@@ -165,7 +165,7 @@ class ArrangedFiles:
 
 
 def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:
-    """Return names as a pattern with the index of the shard in it, None where they follow none.
+    r"""Return names as a pattern with the index of the shard in it, None where they follow none.
 
     >>> files = patterned(["a-00000-of-00002", "a-00001-of-00002"])
     >>> files and files.pattern.replace("\0", "#")

@@ -135,7 +135,7 @@ def read_config(
         values["experimental_interleave_sort_fn"] = "lambda files: files[::-1]"
     if settings.file_order is not None:
         values["experimental_interleave_sort_fn"] = "in_file_order"
-    if settings.repeat_files:
+    if settings.is_endless:
         values["repeat_filenames"] = "True"
         # TFDS asserts the number of one epoch, and would cache a stream without end.
         values |= {"assert_cardinality": "False", "try_autocache": "False"}

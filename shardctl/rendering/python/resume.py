@@ -122,7 +122,7 @@ def _of_readers(plan: ResumePlan) -> Iterator[str]:
 def needs_tfds_alone(plan: ResumePlan) -> bool:
     """Return whether TFDS and tf.data can read a plan, of which code holds a few lists."""
     settings, follow = plan.settings, plan.num_further_epochs
-    listed_by_example = plan.from_consumed and settings.stages is not None
+    listed_by_example = plan.from_consumed and plan.has_stages
     if plan.continued_by == "shardctl.tfds" or listed_by_example:
         return False
     ranges = resolve_subsplit(_spec(plan), plan.instructions.dataset).ranges

@@ -190,7 +190,7 @@ def _as_stages(order: Order) -> Pipeline:
     """Return the stages behind the reader; that a host reads its part is said of the reader."""
     settings = order.settings
     pipeline = stages_of(replace(settings, host=None))
-    if not (order.has_readings and settings.repeat_files):
+    if order.goes_on is None:
         return pipeline
     # The files repeat for ever, and the order is followed as far as `epochs` says.
     end = Take(count=order.epoch_size * settings.epochs)

@@ -8,7 +8,7 @@ from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.short_form import short_form
+from shardctl.core.settings.short_form import short_form, stages_of
 from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.fields import KernelPair
@@ -56,8 +56,8 @@ def assembled(
     )
     stages = _shown(found, parts, settings, line_of)
     is_open = [stage for stage in stages if stage.reason is not None]
-    if not is_open and settings.stages is not None:
-        settings = replace(settings, stages=with_changed(settings.stages, part=_in_order))
+    if not is_open:
+        settings = replace(settings, stages=with_changed(stages_of(settings), part=_in_order))
     made = Inspection(
         name=name,
         stages=stages,
@@ -199,8 +199,7 @@ def _references(
 def _shown(
     found: FoundPipeline, parts: _Parts, settings: ReadSettings, line_of: LineOf
 ) -> tuple[InspectedStage, ...]:
-    assert settings.stages is not None
-    options = options_in_stages(settings.stages)
+    options = options_in_stages(stages_of(settings))
     shown = []
     for stage in found.stages:
         if stage.reader is not None:
@@ -342,5 +341,5 @@ def effect_of_reader(reader: FoundReader) -> str:
         order = "files in an order of their own"
     host = settings.get("host")
     shared = "" if host is None else f", those of host {host}"
-    endless = ", without end" if settings.get("repeat_files") else ""
+    endless = ", without end" if reader.is_endless else ""
     return f"reads {reader.listed.spec} of {reader.dataset.title}: {order}{shared}{endless}"

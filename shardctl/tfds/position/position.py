@@ -368,7 +368,7 @@ class Position:
         Raises:
             DatasetError: as for `set_state`, or a state that is none; the text says which.
             UsageError: as for `set_state`; a host whose state is missing or given twice, or states
-                of several runs; other hosts with `stages` or `repeat_files`.
+                of several runs; other hosts with `stages`, or with files that repeat.
         """
         records = records_of(states)
         self._check_global_seed()
@@ -435,20 +435,15 @@ class Position:
         )
 
     def _check_shareable(self, num_hosts: int) -> None:
-        settings = self._settings
-        why = ""
-        if settings.stages is not None:
+        why = self._planned.order.why_unshared
+        if not self._settings.takes("epochs"):
             why = (
                 "what other hosts are left to read is known for shard, shuffle, repeat and batch "
                 "in this order, not for stages"
             )
-        elif self._planned.order.goes_on:
-            why = (
-                "with repeat_files=True the epochs of each host run into one another without end, "
-                "so nothing is left over to share"
-            )
         if why:
-            now = "one alone" if settings.host is None else f"host {settings.host}"
+            host = self._settings.host
+            now = "one alone" if host is None else f"host {host}"
             raise UsageError(
                 f"states of {num_hosts} processes for {now}: {why}; go on with {num_hosts}, each "
                 "with its own state"

@@ -58,6 +58,11 @@ class FoundReader:
         """The dataset that it reads."""
         return self.listed.dataset
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether it repeats its files without end."""
+        return bool(dict(self.settings).get("repeat_files"))
+
 
 class UnknownReaderError(Exception):
     """Something that reads files in a way that the settings of a reader do not say; says which."""

@@ -578,7 +578,7 @@ def _runs_ahead(decoding: Operation) -> bool:
 def _keeps_its_order(reader: FoundReader) -> bool:
     """Return whether every pass reads alike, so that a cache changes nothing."""
     settings = dict(reader.settings)
-    return not settings.get("repeat_files") and (
+    return not reader.is_endless and (
         not settings.get("shuffle_files") or settings.get("reshuffle") is False
     )
 

@@ -124,7 +124,7 @@ def tfds_config(settings: ReadSettings, dataset: Dataset, *, add_tfds_id: bool) 
         config.experimental_interleave_sort_fn = lambda files: files[::-1]
     if settings.file_order is not None:
         config.experimental_interleave_sort_fn = _by_list(settings.file_order)
-    if settings.repeat_files:
+    if settings.is_endless:
         # TFDS asserts the number of one epoch, and would cache a stream without end.
         config.repeat_filenames = True
         config.assert_cardinality = config.try_autocache = False

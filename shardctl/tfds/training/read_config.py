@@ -271,7 +271,7 @@ class FittedPlan:
     @property
     def cuts_stream(self) -> bool:
         """Whether the rest is a part of a stream of files that has no end of its own."""
-        return cuts_stream(self.plan)
+        return self.plan.is_one_stream
 
     @cached_property
     def order(self) -> ReaderOrder:
@@ -300,11 +300,6 @@ class FittedPlan:
     @cached_property
     def _resolved(self) -> Resolved:
         return resolved_reading(self.dataset, self.plan.spec, self.plan.settings)
-
-
-def cuts_stream(plan: ResumePlan) -> bool:
-    """Return whether what is left is cut from a stream of files that has no end of its own."""
-    return plan.settings.repeat_files
 
 
 def fitted(

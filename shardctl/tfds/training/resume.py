@@ -133,7 +133,7 @@ def dataset_to_resume(
     if checks_seed:
         here.check_global_seed()
     reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
-    if plan.hosts and plan.settings.stages is not None:
+    if plan.hosts and plan.has_stages:
         how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
         return _of_listed(builder, _Resumed(here=here, decoders=decoders, reader=reader), how)
     return dataset_of_plan(here, reader, transform, decoders)
@@ -210,7 +210,7 @@ def resume_epochs(
     """Return an iterator of (epoch, `tf.data.Dataset`), from the rest of the plan's epoch on.
 
     For loops that go epoch by epoch. The examples are not batched: the batches of `resume` run on
-    from one epoch into the next, these are the caller's. Files that repeat (`repeat_files`) have
+    from one epoch into the next, these are the caller's. Files that repeat without end have
     no separate epochs, and come as one.
 
     Arguments and errors are those of `resume`.

@@ -247,11 +247,11 @@ class IndexRanges:
                 seed=settings.shuffle_seed,
                 reshuffle_each_iteration=settings.reshuffle,
             )
-        if settings.repeat_files:
+        if settings.is_endless:
             rows = rows.repeat()
         read = reader.interleaved(rows)
         knows_length = settings.host is None or settings.host_mode.knows_length
-        if asserts and knows_length and not settings.repeat_files:
+        if asserts and knows_length and not settings.is_endless:
             read = read.apply(tf.data.experimental.assert_cardinality(reads.num_examples))
         return read
 

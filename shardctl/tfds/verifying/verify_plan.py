@@ -43,7 +43,7 @@ from shardctl.planning.verify import (
 )
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
-from shardctl.tfds.training.read_config import FittedPlan, cuts_stream, fitted
+from shardctl.tfds.training.read_config import FittedPlan, fitted
 from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
 from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading
 from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
@@ -180,7 +180,7 @@ class _PlanCheck(ReadCheck):
     @property
     def _reads_beyond(self) -> bool:
         """Whether the buffer of files that repeat has read beyond the end of the order."""
-        return self.plan.mode == "exactly-once" and cuts_stream(self.plan)
+        return self.plan.mode == "exactly-once" and self.plan.is_one_stream
 
     def _num_left(self, host: int | None) -> int:
         """Return how many examples one reader is to hand out, to the end of all epochs."""

@@ -303,7 +303,7 @@ def test_a_snapshot_of_stages_is_read_back_as_it_was(stages: str, tmp_path: Path
         (("sources", 0, "title"), None, "sources[0].title must be text"),
         (("sources", 0, "ordered"), "no", "sources[0].ordered must be true or false"),
         (("sources", 0, "more"), 1, "more"),
-        (("pipeline", "stages"), None, "sources of a pipeline without stages"),
+        (("pipeline", "stages"), None, "sources are not the datasets that the stages read"),
         (("pipeline", "stages"), ["warp"], "stages"),
         (("pipeline", "stages"), 3, "stages"),
         (("pipeline", "stages"), [{"take": -9}], "stages"),

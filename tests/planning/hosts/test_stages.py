@@ -247,3 +247,9 @@ def test_counts_do_not_wait_for_seeds_that_move_examples_alone() -> None:
     found = shardctl.evaluate(TOY, "train", {"stages": "shuffle(9) | map | batch(4)"}, hosts=2)
     assert found.num_steps("ragged").tolist() == [5, 4]
     assert np.array_equal(found.num_examples, [17, 16])
+
+
+def test_a_reader_that_is_there_twice_is_refused() -> None:
+    """It reads its part twice, which one count of its examples does not say."""
+    with pytest.raises(UsageError, match=r"^stages read the same more than once, "):
+        shardctl.hosts("mnist", None, {"stages": "zip(train, train) | batch(3)"}, hosts=2)

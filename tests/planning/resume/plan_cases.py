@@ -202,7 +202,8 @@ def mutants(value: Any, field: tuple[str, str] = ("", ""), path: str = "") -> It
             yield ("Reads", "rows"), f"{path}.rows#{number}", _given(value.select(rows))
     elif dataclasses.is_dataclass(value):
         kind = type(value).__name__
-        for one in dataclasses.fields(value):
+        # `given` is the dataset of the command, which is in no file.
+        for one in filter(lambda one: one.name != "given", dataclasses.fields(value)):
             inner = getattr(value, one.name)
             for where, name, make in mutants(inner, (kind, one.name), f"{path}.{one.name}"):
                 yield where, name, _rebuilding(value, one.name, make)

@@ -219,6 +219,13 @@ def test_an_open_order_stays_open() -> None:
         )
 
 
+@pytest.mark.parametrize("mode", ["at-most-once", "at-least-once"])
+def test_a_mode_without_seeds_is_refused_of_stages(mode: Any) -> None:
+    said = {"stages": "shard(2, 0) | take(5) | shuffle(3, seed=1)"}
+    with pytest.raises(UsageError, match="how far several stages have read is not known"):
+        resume_on_hosts(TOY, "train", said, hosts=2, to_hosts=1, consumed=1, mode=mode)
+
+
 def test_how_hosts_are_taken_to_share_is_said() -> None:
     said = {"stages": "cache | take(5)"}
     plan = resume_on_hosts(TOY, "train", said, hosts=2, to_hosts=1, consumed=1)

@@ -312,6 +312,7 @@ def test_every_field_of_a_plan_is_changed_and_reported() -> None:
         ("ResumePlan", "warnings"),  # said, and not promised
         ("ResumePlan", "advice"),  # likewise
         ("ResumePlan", "assumptions"),  # likewise
+        ("ResumePlan", "given"),  # the dataset of the command
         ("ResumePlan", "refs"),  # where the dataset is looked for
         # Of a run that was shared among other hosts, whose plan is made anew from its position.
         ("ResumePlan", "stretches"),

@@ -81,7 +81,7 @@ def test_through_a_buffer_more_is_read_than_handed_out(emitted: int, num_read: i
     inputs = order_of().read(0, num_read).tolist()
     held = pending_inputs(order, point)
     assert [inputs[i] for i in held] == [code for code in inputs if code not in gone]
-    state = shuffle_state(order, point)
+    state = shuffle_state(order.replay(point.stream), point.emitted)
     assert (state.buffer_size, state.num_elements) == (3, 11)
     assert (state.num_read, state.emitted) == (num_read, emitted)
 

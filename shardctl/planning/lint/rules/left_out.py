@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.table import ENDLESS
 from shardctl.core.stages.stages import AssertCardinality, Cache, Map, Prefetch, Take, WithOptions
 from shardctl.core.stages.stages import Read as StageRead
 from shardctl.core.tfds_rules import WHOLE_DATASET
@@ -77,10 +78,9 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
 
     host = context.host if context.num_hosts > 1 else None
     settings = replace(
-        context.settings,
+        context.settings.followed,
         host=host,
         epochs=1,
-        repeat_files=False,
         batch=None,
         drop_remainder=False,
         stages=None,
@@ -172,6 +172,6 @@ def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     if context.repeats_files() and context.settings.buffer == WHOLE_DATASET:
         yield Violation(
             why="the buffer waits for the end of files that repeat for ever, and memory runs out",
-            fix=phrase("{buffer=N} with a number, or {epochs=N} in place of {repeat_files=True}"),
+            fix=phrase("{buffer=N} with a number, or {epochs=N} in place of {}", ENDLESS),
             settings=("buffer", "repeat_files"),
         )

@@ -33,6 +33,9 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         )
 
 
+_REPEATS = ("repeat_files",)
+
+
 @rule("SC022", "repeat-assertion", "error", "repeat_filenames with the default assertion")
 def repeat_assertion(context: LintContext) -> Iterator[Violation]:
     """Find files that repeat under an assertion of how many examples there are."""
@@ -63,7 +66,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
                     "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
                 ),
                 specs=(read.spec,),
-                settings=("repeat_files",),
+                settings=_REPEATS,
             )
 
 
@@ -100,7 +103,7 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
                 "without end grows for ever",
                 fix=phrase("ReadConfig(try_autocache=False), said with {try_autocache=False}"),
                 specs=(read.spec,),
-                settings=("repeat_files",),
+                settings=_REPEATS,
             )
 
 

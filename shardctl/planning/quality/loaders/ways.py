@@ -9,7 +9,7 @@ from typing import Any, Literal
 from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.loader import LOADERS, READERS, Loader
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.core.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 
 Access = Literal["in a row", "by index"]
 Continued = Literal["exactly", "not by itself", "loses examples"]
@@ -20,7 +20,7 @@ OTHER_BUFFER = 1_000  # the default of `IterableDataset.shuffle`
 _SEED, _BUFFER_SEED = 1, 2
 # What the rows say themselves, or what would make one row another question than the next.
 _OF_THE_ROWS = frozenset(
-    {"buffer", "buffer_seed", "epochs", "stages", "loader", "loader_version", "repeat_files"}
+    {*OF_EPOCHS, "buffer", "buffer_seed", "loader", "loader_version"}
     | {"streaming", "shuffle", "shuffle_files", "shuffle_seed", "global_seed", "host_by"}
 )
 

@@ -10,8 +10,9 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.planning.lint.rules import loaders as rules
 from shardctl.planning.order import plan_order
-from tests.planning.lint.rules.rule_cases import Case, Row, case, dataset
+from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of, dataset
 
 GRAIN: dict[str, Any] = {"loader": "grain", "loader_version": "0.2.18"}
 SEED: dict[str, Any] = {**GRAIN, "shuffle_seed": 1}
@@ -130,3 +131,9 @@ def test_windows_that_are_not_full_repeat_examples_as_it_is_said() -> None:
     assert len(whole) == 900
     assert max(cut.values()) == 2
     assert len(cut) < 1000
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {code for code, _, _ in CASES} == {
+        code for code in codes_of(rules) if "SC081" <= code <= "SC086"
+    }

@@ -8,7 +8,8 @@ import pytest
 
 from shardctl.planning.lint.context import Usage
 from shardctl.planning.lint.lint import lint
-from tests.planning.lint.rules.rule_cases import Case, Row, case
+from shardctl.planning.lint.rules import loaders as rules
+from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of
 
 HF: dict[str, Any] = {
     "loader": "hf",
@@ -80,3 +81,9 @@ def test_one_shard_is_said_as_one() -> None:
         "train: 3 hosts do not share 1 shard evenly: each streams all of them and keeps one "
         "example in 3"
     ]
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {code for code, _, _ in CASES} >= {
+        code for code in codes_of(rules) if "SC091" <= code <= "SC099"
+    }
