@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, repeat
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shardctl.core.on_demand import OnDemand
@@ -38,33 +38,37 @@ class Rows(OnDemand[tuple[Any, ...]]):
     """Rows any of which can be made: `columns(start, stop)` are those of [start, stop)."""
 
     def __init__(self, size: int, columns: Callable[[int, int], Sequence[Cell]]) -> None:
-        self.pieces = lambda: _pieces(size, columns)
+        self._columns = columns
         super().__init__(
             size,
             lambda index: next(rows_of(1, columns(index, index + 1))),
             lambda: chain.from_iterable(rows_of(*piece) for piece in self.pieces()),
         )
 
+    def pieces(self) -> Iterator[tuple[int, Sequence[Cell]]]:
+        """Yield how many rows a piece has, and their columns."""
+        return _pieces(len(self), self._columns)
+
 
 def filled(texts: Sequence[str], count: int, cells: Sequence[list[Any] | str | int]) -> str:
     """Return so many rows as one text, made of one before each cell and one at the end of a row.
 
-    A column holds texts alone, or numbers alone.
-
     >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
     'train: 5; train: 7; '
     """
-    parts: list[Iterable[str]] = []
-    constant = texts[0]
+    columns: list[list[Any]] = []
+    row = _literal(texts[0])
     for cell, text in zip(cells, texts[1:], strict=True):
         if isinstance(cell, list):
-            parts += [repeat(constant), map(str, cell)]
-            constant = text
+            columns.append(cell)
+            row += f"%s{_literal(text)}"
         else:
-            constant += f"{cell}{text}"
-    if not parts:
-        return constant * count
-    return "".join(chain.from_iterable(zip(*parts, repeat(constant), strict=False)))
+            row += _literal(f"{cell}{text}")
+    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
 
 
 def _pieces(

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat, zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 from shardctl.core.columns import Cell as RowsCell
 from shardctl.core.columns import Rows, filled, listed
@@ -172,7 +172,7 @@ def _plain_forms(columns: Sequence[Column], rows: Rows) -> list[str] | None:
     widths = [len(column.heading) for column in columns]
     for _, cells in rows.pieces():
         for at, cell in enumerate(map(listed, cells)):
-            texts = cell if isinstance(cell, list) else [cell]
+            texts: list[Any] = cell if isinstance(cell, list) else [cell]
             kinds = set(map(type, texts))
             if kinds == {int}:
                 texts = [str(min(texts)), str(max(texts))]
