@@ -144,17 +144,17 @@ def resume_on_hosts(
         left = left_of_epochs(old, range(last, last + 1))
     whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
     follow = num_further_epochs(whole.of_reader, last) if unfinished else 0
-    further = further_epochs(whole.of_reader, last) if unfinished else ()
+    further = further_epochs(whole.of_reader, last, seeded=not unseeded) if unfinished else ()
     _refuse_epochs(whole.of_reader, follow, to_hosts)
-    if unseeded:
-        further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
     shares = even_shares(left, to_hosts)
     sizes = np.zeros(to_hosts, np.int64)
     if follow:
         reads = SharedReads(whole.of_reader.reads, whole.ranges)
         sizes = settings.host_mode.num_examples(reads, to_hosts) * follow
-    total = _total(shares, sizes, settings)
     plan_mode: HostsMode = mode if unseeded else "exactly-once"
+    calls = calls_after_read(settings, plan_mode, last)
+    each = np.array([share.num_examples for share in shares]) + sizes
+    total = int(_kept(each, calls).sum())
     return plan_of(
         planned[0],
         settings,
@@ -169,11 +169,11 @@ def resume_on_hosts(
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        after_read=calls_after_read(settings, plan_mode, last),
+        after_read=calls,
         warnings=(
             *planned[0].warnings,
             *_several_epochs(epochs),
-            *_dropped(left.num_examples + int(sizes.sum()) - total),
+            *_dropped(int(each.sum()) - total),
         ),
     )
 
@@ -198,10 +198,7 @@ def _shared_by_example(
         one = planned[0].with_settings(as_host(known, index, to_hosts, of=hosts))
         sizes[index] = num_after(one.order, last)
     calls = _calls_behind(settings)
-    batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
-    kept = np.array([share.num_examples for share in shares])
-    if batch is not None and batch.drop_remainder:
-        kept -= kept % batch.batch_size
+    num_kept = int(_kept(np.array([share.num_examples for share in shares]), calls).sum())
     left = found.reads
     if follow:
         calls.append(ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow))
@@ -213,7 +210,7 @@ def _shared_by_example(
         consumed=sum(counts),
         epoch=last,
         remaining=left.num_examples,
-        remaining_total=int((kept + sizes).sum()),
+        remaining_total=num_kept + int(sizes.sum()),
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
@@ -225,7 +222,7 @@ def _shared_by_example(
             *_as_shared(settings, first),
             *_several_epochs(found.epochs),
             *_as_listed(found, first),
-            *_dropped(left.num_examples - int(kept.sum())),
+            *_dropped(left.num_examples - num_kept),
         ),
     )
 
@@ -350,15 +347,10 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     )
 
 
-def _total(shares: Sequence[HostShare], follow: Int64s, settings: ReadSettings) -> int:
-    """Return how many examples the new hosts hand out: their shares, and what follows of each.
-
-    `follow` is int64[hosts]; each host drops a last batch of its own.
-    """
-    each = np.array([share.num_examples for share in shares]) + follow
-    if settings.drop_remainder and settings.batch is not None:
-        each = each - each % settings.batch
-    return int(each.sum())
+def _kept(each: Int64s, calls: Sequence[AfterRead]) -> Int64s:
+    """Return how many of its examples (int64[hosts]) each host hands out in whole batches."""
+    batch = next((one for one in reversed(calls) if isinstance(one, BatchCall)), None)
+    return each - each % batch.batch_size if batch is not None and batch.drop_remainder else each
 
 
 def _counts(

@@ -181,10 +181,9 @@ def _resume_reader(
         rest = joined([held, rest])
     total = order.num_examples
     follow = num_further_epochs(order, point.epoch) if consumed < total else 0
-    further = further_epochs(order, point.epoch) if follow else ()
+    further = further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
     left_in_all = total - consumed
     if unknown is not None:
-        further = tuple(replace(epoch, buffer_seeds=None) for epoch in further)
         left_in_all = point.remaining + follow * order.epoch_size
         if settings.drop_remainder and settings.batch is not None:
             left_in_all -= left_in_all % settings.batch
@@ -232,10 +231,12 @@ def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]
         )
 
 
-def further_epochs(order: ReaderOrder, epoch: int) -> tuple[FurtherEpoch, ...]:
-    """Return the epochs that follow one, as many as a plan lists."""
+def further_epochs(
+    order: ReaderOrder, epoch: int, *, seeded: bool = True
+) -> tuple[FurtherEpoch, ...]:
+    """Return the epochs that follow one, as many as a plan lists; `seeded` with buffers' seeds."""
     stop = epoch + 1 + min(num_further_epochs(order, epoch), MAX_FURTHER_EPOCHS)
-    shuffles, buffers = order.settings.shuffles_files, order.num_buffered is not None
+    shuffles, buffers = order.settings.shuffles_files, seeded and order.num_buffered is not None
     return tuple(
         FurtherEpoch(
             epoch=index,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from shardctl.core.arrays import Int64s
@@ -63,31 +61,13 @@ def resume_loader_order(
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class LoaderRest:
-    """What code that goes on with a plan of a loader is made of."""
-
-    spec: str
-    order: LoaderOrder
-    consumed: int
-    stop: Stop
-
-    @property
-    def epoch(self) -> int:
-        """The epoch in which it stopped, from 0 in the pass."""
-        return self.stop.epoch
-
-
-def rest_of_plan(plan: ResumePlan) -> LoaderRest:
-    """Return the order of a plan whose files are found in a dataset, and where it goes on there."""
+def order_of_plan(plan: ResumePlan) -> LoaderOrder:
+    """Return the order of a plan whose files are found in a dataset."""
     dataset: Dataset = plan.instructions.dataset
     order = order_of(resolved_reading(dataset, plan.spec, plan.settings), plan.settings).order
     # The settings of a plan name a version, of which nothing is assumed any more.
     said = [text for text in plan.assumptions if text not in order.assumptions]
-    order = LoaderOrder(order.dataset, order.ranges, order.settings, assumptions=said)
-    return LoaderRest(
-        spec=plan.spec, order=order, consumed=plan.consumed, stop=_stop(order, plan.consumed)
-    )
+    return LoaderOrder(order.dataset, order.ranges, order.settings, assumptions=said)
 
 
 def _stop(order: LoaderOrder, consumed: int) -> Stop:

@@ -13,7 +13,6 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_planned
 from shardctl.core.resume.shared_rest import SharedRest
@@ -33,27 +32,46 @@ from shardctl.planning.resume.stopped_hosts import (
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SharedRun:
-    """One host's part of a run that was shared anew: its share of the rest, then whole epochs.
+class _Part:
+    """A host's share of the rest of an epoch, and the whole epochs behind it.
 
     planned: the order of the host as if nothing had stopped, whose epochs follow the rest.
-    stretches: what came before, the first one first.
     num_further_epochs: how many epochs follow the one whose rest was shared.
     """
 
     planned: PlannedOrder
-    stretches: tuple[Stretch, ...]
     rest: SharedRest
     num_further_epochs: int
 
     @property
     def num_examples(self) -> int:
         """Number of examples that this host hands out, without a last batch that is dropped."""
-        return _num_examples(self.planned.of_reader, self.rest, self.num_further_epochs)
+        order = self.planned.of_reader
+        total = self.rest.size + self.num_further_epochs * order.epoch_size
+        if order.settings.drop_remainder and order.settings.batch is not None:
+            total -= total % order.settings.batch
+        return total
 
     def point(self, consumed: int) -> ResumePoint:
-        """Return the place after so many examples of this host."""
-        return _point(self.planned.of_reader, self.rest, self.num_further_epochs, consumed)
+        """Return the place after so many examples: of the rest, or of an epoch behind it."""
+        rest, size = self.rest, self.planned.of_reader.epoch_size
+        behind = consumed - rest.size
+        epoch, emitted, of_epoch = rest.epoch, consumed, rest.size
+        if behind >= 0 and size and self.num_further_epochs:
+            index = min(behind // size, self.num_further_epochs - 1)
+            epoch, emitted, of_epoch = rest.epoch + 1 + index, behind - index * size, size
+        remaining = 0 if consumed == self.num_examples else of_epoch - emitted
+        return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=remaining)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedRun(_Part):
+    """One host's part of a run that was shared anew: its share of the rest, then whole epochs.
+
+    stretches: what came before, the first one first.
+    """
+
+    stretches: tuple[Stretch, ...]
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of the examples [start, stop) that this host hands out, in pieces."""
@@ -147,11 +165,13 @@ def shared_run(
         found = _after(old, settings, found)
     if found is None:
         raise ValueError("no stretch came before: this is the order from its start")
+    share = even_shares(found.left, host.count)[host.index]
+    part = found.of_host(planned, share.instructions)
     return SharedRun(
         planned=planned,
         stretches=tuple(needed),
-        rest=found.of_host(planned.of_reader, host),
-        num_further_epochs=found.num_further_epochs,
+        rest=part.rest,
+        num_further_epochs=part.num_further_epochs,
     )
 
 
@@ -163,23 +183,19 @@ class _Rest:
     epoch: int
     num_further_epochs: int
 
-    def of_host(self, order: ReaderOrder, host: Host) -> SharedRest:
-        """Return one host's share, to be shuffled as its epoch is."""
-        settings = order.settings
-        share = even_shares(self.left, host.count)[host.index]
-        return self.shared(order, share.instructions, settings)
-
-    def shared(self, order: ReaderOrder, reads: Reads, settings: ReadSettings) -> SharedRest:
-        """Return a share of `reads` as the host of an order reads it."""
-        epoch = max(self.epoch, 0)
-        return SharedRest(
+    def of_host(self, planned: PlannedOrder, share: Reads) -> _Part:
+        """Return one host's share, to be read and shuffled as its epoch is."""
+        order, settings = planned.of_reader, planned.of_reader.settings
+        buffered = settings.buffer is not None
+        rest = SharedRest(
             epoch=self.epoch,
-            reads=reads,
+            reads=share,
             cycle=settings.cycle_length(ordered=order.dataset.ordered),
             block=settings.block,
             buffer=settings.buffer,
-            buffer_seeds=None if settings.buffer is None else order.seeds.of_buffer(epoch),
+            buffer_seeds=order.seeds.of_buffer(max(self.epoch, 0)) if buffered else None,
         )
+        return _Part(planned=planned, rest=rest, num_further_epochs=self.num_further_epochs)
 
 
 def _hosts_of(
@@ -187,7 +203,7 @@ def _hosts_of(
 ) -> list[OldHost]:
     """Return where the hosts of a stretch stopped, of which `before` is what they shared."""
     count = stretch.num_hosts
-    shares = None if before is None else even_shares(before.left, count)
+    shares = () if before is None else even_shares(before.left, count)
     old = []
     of_first = replace(
         settings, batch=stretch.batch, host_by=stretch.host_by, host=_host(stretch, 0)
@@ -197,12 +213,10 @@ def _hosts_of(
         planned = first
         if index:
             planned = first.with_settings(replace(of_first, host=_host(stretch, index)))
-        order, rest = planned.of_reader, None
-        if before is not None and shares is not None:
-            rest = before.shared(order, shares[index].instructions, order.settings)
-        total = order.num_examples
-        if before is not None and rest is not None:
-            total = _num_examples(order, rest, before.num_further_epochs)
+        order, part = planned.of_reader, None
+        if before is not None:
+            part = before.of_host(planned, shares[index].instructions)
+        total = order.num_examples if part is None else part.num_examples
         if not 0 <= consumed <= total:
             raise UsageError(
                 phrase(
@@ -213,11 +227,8 @@ def _hosts_of(
                     consumed=consumed,
                 )
             )
-        if before is None or rest is None:
-            point = resume_point(order, consumed)
-        else:
-            point = _point(order, rest, before.num_further_epochs, consumed)
-        old.append(OldHost(order=order, point=point, rest=rest))
+        point = resume_point(order, consumed) if part is None else part.point(consumed)
+        old.append(OldHost(order=order, point=point, rest=None if part is None else part.rest))
     return old
 
 
@@ -261,27 +272,4 @@ def _is_whole(old: Sequence[OldHost], epoch: int) -> bool:
         host.point.remaining and host.point.epoch == epoch and not host.point.emitted
         for host in old
         if host.has_examples
-    )
-
-
-def _num_examples(order: ReaderOrder, rest: SharedRest, num_further_epochs: int) -> int:
-    settings = order.settings
-    total = rest.size + num_further_epochs * order.epoch_size
-    if settings.drop_remainder and settings.batch is not None:
-        total -= total % settings.batch
-    return total
-
-
-def _point(
-    order: ReaderOrder, rest: SharedRest, num_further_epochs: int, consumed: int
-) -> ResumePoint:
-    """Return the place after so many examples: of the rest, or of an epoch behind it."""
-    size, behind = order.epoch_size, consumed - rest.size
-    over = consumed == _num_examples(order, rest, num_further_epochs)
-    epoch, emitted, of_epoch = rest.epoch, consumed, rest.size
-    if behind >= 0 and size and num_further_epochs:
-        index = min(behind // size, num_further_epochs - 1)
-        epoch, emitted, of_epoch = rest.epoch + 1 + index, behind - index * size, size
-    return ResumePoint(
-        epoch=epoch, stream=epoch, emitted=emitted, remaining=0 if over else of_epoch - emitted
     )

@@ -14,7 +14,6 @@ from itertools import takewhile
 import numpy as np
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import phrase
@@ -110,42 +109,29 @@ def _by_instructions(order: StagedOrder, plan: ResumePlan) -> ResumePlan | None:
     if found is None:
         return None
     first, batch = found
-    reader = _reader_of(order, first + order.num_examples)
-    start, remaining = min(first + plan.consumed, reader.num_examples), plan.remaining
+    reader, remaining = _reader_of(order, first + order.num_examples), plan.remaining
+    start = min(first + plan.consumed, reader.num_examples)
+    # Both ends of the rest are what the pipeline hands out there.
+    head = np.arange(min(remaining, _COMPARED))
+    places = np.unique(np.concatenate([head, remaining - 1 - head]))
+    if not np.array_equal(order.codes_at(plan.consumed + places), reader.codes_at(start + places)):
+        return None
     point = resume_point(reader, start)
     reading = reader.reading(point.stream)
-    end = start + remaining
-    if remaining and not _are_alike(order, plan.consumed, reading.codes_at, start, remaining):
-        return None
     left = rest_after(reading, start if remaining else reading.num_examples, reader.reads.take)
     calls: list[AfterRead] = []
-    if end < reading.num_examples:
+    if start + remaining < reading.num_examples:
         calls.append(TakeCall(count=remaining))
     if batch is not None:
         calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
+    rest = replace(left.of(reader.reads), files=order.dataset)
     return replace(
         plan,
-        instructions=_until(left.of(reader.reads), remaining, order),
+        instructions=rest if remaining else plan.instructions,
         reader_state=reader_state(reader, point.stream, start),
         continued_by="file_instructions",
         after_read=tuple(calls),
     )
-
-
-def _until(reads: Reads, remaining: int, order: StagedOrder) -> Reads:
-    """Return rows over the files of the order's dataset; none where nothing is left."""
-    reads = replace(reads, files=order.dataset)
-    return reads if remaining else reads.select(slice(0, 0))
-
-
-def _are_alike(
-    order: StagedOrder, consumed: int, codes_at: object, start: int, remaining: int
-) -> bool:
-    """Whether both ends of a rest are what the pipeline hands out there."""
-    head = np.arange(min(remaining, _COMPARED))
-    places = np.unique(np.concatenate([head, remaining - 1 - head]))
-    assert callable(codes_at)
-    return np.array_equal(order.codes_at(consumed + places), codes_at(start + places))
 
 
 def _cut_of_reader(order: StagedOrder) -> tuple[int, Batch | None] | None:
