@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shardctl.core.on_demand import OnDemand
+
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
 
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
 
-Cell = list[Any] | str | int | None  # a column, or the value of all rows
+Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
 
 
 def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
@@ -20,41 +23,52 @@ def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
     >>> list(rows_of(2, [[5, 7], "train"]))
     [(5, 'train'), (7, 'train')]
     """
-    columns = (cell if isinstance(cell, list) else [cell] * count for cell in cells)
+    columns = (cell if isinstance(cell, list) else [cell] * count for cell in map(listed, cells))
     return zip(*columns, strict=True)
+
+
+def listed(cell: Cell) -> list[Any] | str | int | None:
+    """Return a column as a list, an array of one number as that number, a value as it is."""
+    if cell is None or isinstance(cell, list | str | int):
+        return cell
+    return int(cell[0]) if len(cell) and (cell == cell[0]).all() else cell.tolist()
 
 
 class Rows(OnDemand[tuple[Any, ...]]):
     """Rows any of which can be made: `columns(start, stop)` are those of [start, stop)."""
 
     def __init__(self, size: int, columns: Callable[[int, int], Sequence[Cell]]) -> None:
-        self.pieces = lambda: _pieces(size, columns)
+        self._columns = columns
         super().__init__(
             size,
             lambda index: next(rows_of(1, columns(index, index + 1))),
             lambda: chain.from_iterable(rows_of(*piece) for piece in self.pieces()),
         )
 
+    def pieces(self) -> Iterator[tuple[int, Sequence[Cell]]]:
+        """Yield how many rows a piece has, and their columns."""
+        return _pieces(len(self), self._columns)
 
-def filled(texts: Sequence[str], count: int, cells: Sequence[Cell]) -> str:
-    r"""Return so many rows as one text, of a text for each cell in which `%` puts it.
 
-    The values of a column are of one type; one that all rows have is put into the text but once.
+def filled(texts: Sequence[str], count: int, cells: Sequence[list[Any] | str | int]) -> str:
+    """Return so many rows as one text, made of one before each cell and one at the end of a row.
 
-    >>> filled(["%s: ", "%02d\n"], 2, ["train", [5, 7]])
-    'train: 05\ntrain: 07\n'
+    >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
+    'train: 5; train: 7; '
     """
-    if not count:
-        return ""
-    row, columns = "", []
-    for text, cell in zip(texts, cells, strict=True):
-        if isinstance(cell, list) and (cell[0] != cell[-1] or cell.count(cell[0]) < count):
-            row += text
+    columns: list[list[Any]] = []
+    row = _literal(texts[0])
+    for cell, text in zip(cells, texts[1:], strict=True):
+        if isinstance(cell, list):
             columns.append(cell)
+            row += f"%s{_literal(text)}"
         else:
-            value = cell[0] if isinstance(cell, list) else cell
-            row += (text % value).replace("%", "%%")
+            row += _literal(f"{cell}{text}")
     return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
+
+
+def _literal(text: str) -> str:
+    return text.replace("%", "%%")
 
 
 def _pieces(

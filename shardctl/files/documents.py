@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from shardctl.core.columns import Cell, RecordStream, filled
+from shardctl.core.columns import Cell, RecordStream, filled, listed
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
@@ -123,14 +123,13 @@ def _lines(
 
     `first` is the form of the first value, where that is another.
     """
-    lead, *keys = (text.replace("%", "%%") for text in texts)
+    lead, *keys = texts
     keys = [lead + keys[0], *(separator + key for key in keys[1:])]
     for count, cells in records.pieces():
         forms = [first or form, *[form] * (len(cells) - 1)]
         around, columns = zip(*map(_shape, cells, forms), strict=True)
-        shapes = [f"{key}{mark}%s{mark}" for key, mark in zip(keys, around, strict=True)]
-        shapes[-1] += end.replace("%", "%%")
-        yield filled(shapes, count, columns)
+        befores = map("".join, zip(("", *around), (*keys, end), (*around, ""), strict=True))
+        yield filled([*befores], count, columns)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,16 +144,18 @@ class _Form:
     around: str = ""
 
 
-def _shape(cell: Cell, form: _Form) -> tuple[str, Cell]:
+def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | str]:
     """Return what stands around the values of a column, and these, each text written once."""
-    if not isinstance(cell, list):
-        return "", form.write(cell)
-    kinds = set(map(type, cell))
-    if kinds == {str} and form.is_plain(cell):
-        return form.around, cell
+    values = listed(cell)
+    if not isinstance(values, list):
+        return "", form.write(values)
+    kinds = set(map(type, values))
+    if kinds == {str} and form.is_plain(values):
+        return form.around, values
     if kinds != {int}:
-        cell = list(map({value: form.write(value) for value in set(cell)}.__getitem__, cell))
-    return "", cell
+        written = {value: form.write(value) for value in set(values)}
+        values = list(map(written.__getitem__, values))
+    return "", values
 
 
 def _is_plain_json(texts: list[str]) -> bool:

@@ -76,13 +76,13 @@ def match_columns(order: Order, positions: Int64s, codes: Int64s) -> Sequence[Ce
     """Return the MATCH_FIELDS of the examples with these codes and positions as columns."""
     split, shard, index = order.codes.places(codes)
     return [
-        positions.tolist(),
-        order.epoch_of(positions).tolist(),
-        order.steps_of(positions)[0].tolist() if order.has_steps else None,
+        positions,
+        order.epoch_of(positions),
+        order.steps_of(positions)[0] if order.has_steps else None,
         order.codes.ids(codes),
         order.codes.tfds_ids_at(split, shard, index),
         shard_names(order.dataset.splits, split, shard),
-        index.tolist(),
+        index,
     ]
 
 

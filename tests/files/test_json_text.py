@@ -135,3 +135,37 @@ def test_more_values_than_any_dataset_has_are_refused(monkeypatch: pytest.Monkey
     assert parse_json(b"[1, 2, [3]]", source="x") == [1, 2, [3]]
     for data in (b"[1, 2, 3, 4, 5, 6]", b'{"a": [[[[[]]]]]}', b"[{}, {}, {}]"):
         assert error_of(data) == "info.json: more than 5 values"
+
+
+_KEYS = st.sampled_from(["a", "b", '\\":', "a:", "\\u0061"])
+_BLANKS = st.sampled_from(["", " ", "\n\t"])
+
+
+def _mappings(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    pair = st.tuples(_KEYS, _BLANKS, inner).map(lambda parts: '"{}"{}: {}'.format(*parts))
+    return st.lists(pair, max_size=3).map(lambda pairs: f"{{{', '.join(pairs)}}}")
+
+
+def test_keys_that_are_there_twice_are_refused_wherever_they_are() -> None:
+    def law(text: str) -> None:
+        twice = False
+
+        def mapping_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+            nonlocal twice
+            twice = twice or len(dict(pairs)) < len(pairs)
+            return dict(pairs)
+
+        value = json.loads(text, object_pairs_hook=mapping_of)
+        if twice:
+            assert "is there twice" in error_of(text.encode())
+        else:
+            assert parse_json(text.encode(), source="info.json") == value
+
+    texts = st.recursive(
+        st.sampled_from(["1", "null", '"x"', '"\\": :"', '":"']),
+        lambda inner: st.one_of(
+            _mappings(inner), st.lists(inner, max_size=3).map(lambda items: f"[{', '.join(items)}]")
+        ),
+        max_leaves=12,
+    )
+    check_cases(texts, law, 200)

@@ -186,7 +186,7 @@ class Reads:
         ...                  [SplitRange(split=train, start=0, stop=10)])
         >>> split, last = whole.cells(["split", "last_id"])
         >>> split, last
-        ('train', [2, 6, 9])
+        ('train', array([2, 6, 9]))
         """
         return [_CELLS[field](self) for field in fields]
 
@@ -299,12 +299,12 @@ class Reads:
 _CELLS: dict[str, Callable[[Reads], Cell]] = {
     "filename": Reads.filenames,
     "split": Reads._split_column,
-    "skip": lambda reads: reads.skip.tolist(),
-    "take": lambda reads: reads.take.tolist(),
-    "examples_in_shard": lambda reads: reads.examples_in_shard.tolist(),
-    "first_id": lambda reads: reads.first.tolist(),
-    "shard_index": lambda reads: None if (of := reads.shard_index) is None else of.tolist(),
-    "last_id": lambda reads: (reads.first + (reads.take - 1)).tolist(),
+    "skip": lambda reads: reads.skip,
+    "take": lambda reads: reads.take,
+    "examples_in_shard": lambda reads: reads.examples_in_shard,
+    "first_id": lambda reads: reads.first,
+    "shard_index": lambda reads: reads.shard_index,
+    "last_id": lambda reads: reads.first + (reads.take - 1),
 }
 
 

@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice, repeat, zip_longest
-from typing import Literal
+from typing import Any, Literal
 
-from shardctl.core.columns import Rows, filled
+from shardctl.core.columns import Cell as RowsCell
+from shardctl.core.columns import Rows, filled, listed
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted, inert, printable
 
@@ -127,10 +128,12 @@ def table_pieces(
        4
     """
     if screen.width is None and not screen.color and isinstance(rows, Rows):
-        plain = _plain_form(columns, rows)
-        if plain is not None:
-            yield "".join(plain) % tuple(column.heading for column in columns)
-            yield from (filled(plain, *piece) for piece in rows.pieces())
+        forms = _plain_forms(columns, rows)
+        if forms is not None:
+            yield f"{_GAP.join(forms)}\n" % tuple(column.heading for column in columns)
+            texts = ["", *[_GAP] * (len(columns) - 1), "\n"]
+            for count, cells_of_all in rows.pieces():
+                yield filled(texts, count, [*map(_padded, forms, cells_of_all)])
             return
     shown, gap = _shown(rows, keep, screen)
     cells: Iterable[Sequence[str]]
@@ -164,12 +167,12 @@ def table_pieces(
             yield f"{line}\n"
 
 
-def _plain_form(columns: Sequence[Column], rows: Rows) -> list[str] | None:
-    """Return what `%` makes lines of, None where a cell of the rows needs a look of its own."""
+def _plain_forms(columns: Sequence[Column], rows: Rows) -> list[str] | None:
+    """Return what `%` makes cells of, None where a cell of the rows needs a look of its own."""
     widths = [len(column.heading) for column in columns]
     for _, cells in rows.pieces():
-        for at, cell in enumerate(cells):
-            texts = cell if isinstance(cell, list) else [cell]
+        for at, cell in enumerate(map(listed, cells)):
+            texts: list[Any] = cell if isinstance(cell, list) else [cell]
             kinds = set(map(type, texts))
             if kinds == {int}:
                 texts = [str(min(texts)), str(max(texts))]
@@ -178,8 +181,12 @@ def _plain_form(columns: Sequence[Column], rows: Rows) -> list[str] | None:
             widths[at] = max((widths[at], *map(len, texts)))
         if kinds != {int} or columns[-1].align == "left":
             return None  # there may be blanks at the ends of lines
-    first, *others = _forms(columns, widths)
-    return [first, *(_GAP + form for form in others[:-1]), f"{_GAP}{others[-1]}\n"]
+    return _forms(columns, widths)
+
+
+def _padded(form: str, cell: RowsCell) -> list[str] | str:
+    values = listed(cell)
+    return [*map(form.__mod__, values)] if isinstance(values, list) else form % values
 
 
 def _forms(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:

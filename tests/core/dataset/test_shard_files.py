@@ -365,3 +365,12 @@ def test_indices_of_names_are_those_of_a_look_up(monkeypatch: pytest.MonkeyPatch
         if found is not None:
             meant = [known.index(name) if name in known else -1 for name in names]
             assert found.tolist() == meant, f"seed {seed}"
+
+
+@pytest.mark.parametrize("pattern", ["a-\0-of-x", "\0", "a%s/é\0.rec", "\0-\0", "one"])
+@pytest.mark.parametrize("num_shards", [999, 1000, 5432, 123_456])
+def test_names_side_by_side_are_those_one_by_one(pattern: str, num_shards: int) -> None:
+    files = ShardFiles(pattern=pattern, num_shards=num_shards)
+    bounds = ((0, 999), (0, 1000), (1, 1001), (998, 2500), (4321, 5432), (0, 0))
+    for start, stop in (bound for bound in bounds if bound[1] <= num_shards):
+        assert list(files.between(start, stop)) == [files[i] for i in range(start, stop)]

@@ -7,6 +7,8 @@ import unicodedata
 import pytest
 from hypothesis import strategies as st
 
+from shardctl.core.columns import Cell as RowsCell
+from shardctl.core.columns import Rows
 from shardctl.core.on_demand import OnDemand
 from shardctl.rendering.text.tables import (
     PLAIN,
@@ -18,6 +20,7 @@ from shardctl.rendering.text.tables import (
     table_pieces,
 )
 from tests.cases import check_cases, few_or_many
+from tests.columns import some_cells
 
 FILE_AND_TAKE = [Column(heading="file", align="left"), Column(heading="take")]
 
@@ -310,3 +313,21 @@ def test_text_in_a_pipe_is_whole_however_long_it_is() -> None:
     text = "x" * 250_000
     assert paragraph(text, PLAIN) == f"{text}\n"
     assert table(FILE_AND_TAKE, [[text, "1"]], PLAIN).count("x") == len(text)
+
+
+def test_rows_made_of_columns_are_the_table_of_the_same_rows() -> None:
+    def law(case: tuple[int, list[RowsCell]]) -> None:
+        count, cells = case
+        rows = Rows(
+            count,
+            lambda start, stop: [c[start:stop] if isinstance(c, list) else c for c in cells],
+        )
+        columns = [
+            Column(heading="a%", align="right" if number % 2 else "left")
+            for number in range(len(cells))
+        ]
+        for screen in (PLAIN, Screen(width=40)):
+            one_by_one = [[str(cell) for cell in row] for row in rows]
+            assert table(columns, rows, screen) == table(columns, one_by_one, screen)
+
+    check_cases(st.booleans().flatmap(lambda plain: some_cells(plain=plain)), law, 100)
