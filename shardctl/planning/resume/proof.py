@@ -156,7 +156,7 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     )
     if plan.remaining and not proof.moved:
         fed = _in_same_order(
-            order, lambda: _inputs_left(order, plan), lambda: _inputs_read(order, plan), 0
+            order, lambda: _inputs_left(order, plan), lambda: _in_order(order, plan), 0
         )
         return replace(proof, moved=fed.moved)
     return proof
@@ -460,11 +460,6 @@ def _inputs_left(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
     if plan.shuffle is not None:
         reading = order.reading(order.stream_of(plan.epoch)[0])
         yield from _chunks(reading, plan.shuffle.num_elements, start=plan.shuffle.num_read)
-
-
-def _inputs_read(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
-    reading = _as_read(plan.instructions, order, plan)
-    yield from _chunks(reading, reading.num_examples)
 
 
 def _through_buffer(order: ReaderOrder, plan: ResumePlan) -> Iterator[Int64s]:
