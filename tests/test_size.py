@@ -12,8 +12,8 @@ _NO_CODE = {
     *(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE),
     *(tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER),
 }
-MOST_LINES = 64_900
-MOST_FILES = 440
+MOST_LINES = 65_000
+MOST_FILES = 430
 
 
 def code_lines(text: str) -> int:
