@@ -464,6 +464,12 @@ CALLS: Mapping[str, list[Call]] = {
             "filenames_between": {"start": 1, "stop": 3},
         }.items()
     },
+    "SplitLayout.columns": [
+        Call(
+            lambda w: shardctl.layout(w.dataset, "train").splits[0].columns,
+            lambda w: {"start": 1, "stop": 3},
+        )
+    ],
     "SplitLayout.shards": [
         Call(
             lambda w: shardctl.layout(w.dataset, "train").splits[0].shards,

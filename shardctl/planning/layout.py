@@ -116,12 +116,17 @@ class SplitLayout:
             columns = self.columns(first, min(first + _PIECE, stop))
             yield from map(Shard._make, zip(*columns, strict=True))
 
+    @checked
     def columns(self, start: int, stop: int) -> list[list[Any]]:
-        """Return the fields of shards [start, stop) as columns."""
-        sizes = self.split.shard_bytes
+        """Return the fields of shards [start, stop) as columns.
+
+        Raises:
+            UsageError: there are no such shards.
+        """
+        names, sizes = self.split.filenames_between(start, stop), self.split.shard_bytes
         return [
             list(range(start, stop)),
-            self.split.filenames_between(start, stop),
+            names,
             list(self.split.offsets[start:stop]),
             list(self.split.shard_lengths[start:stop]),
             [None] * (stop - start) if sizes is None else list(sizes[start:stop]),

@@ -1,13 +1,13 @@
-"""Plans and layouts written as columns, beside the same ones written a row at a time.
+"""Plans written as columns, beside the same ones written a row at a time.
 
 How long a list must be for columns is a constant that these tests make small. The rows made one by
-one come from `FileInstruction`s and `Shard`s, which know nothing of columns.
+one come from `FileInstruction`s, which know nothing of columns.
 """
 
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,9 +15,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_json, to_yaml
-from shardctl.planning.layout import layout
 from shardctl.planning.plan import plan
-from shardctl.rendering import layout as layout_rendering
 from shardctl.rendering import plan as plan_rendering
 from shardctl.rendering.text.tables import Screen
 from tests.cases import add_cases, random_of_a_fuzz_run
@@ -131,23 +129,15 @@ def _both_ways(seed: int, monkeypatch: pytest.MonkeyPatch) -> int:
     dataset = _dataset(rng)
     hosts = rng.choice([None, None, 2, 5])
     screens = list(_screens(rng))
-    makers: list[tuple[Any, str, Callable[[], Any]]] = [
-        (plan_rendering, "plan", lambda: plan(dataset, *specs, hosts=hosts)),
-        (layout_rendering, "layout", lambda: layout(dataset)),
-    ]
     specs = _specs(dataset, rng)
-    for rendering, verb, make in makers:
-        found = []
-        for long in (1, 1 << 60):
-            monkeypatch.setattr(rendering, "LONG", long)
-            if verb == "plan":
-                monkeypatch.setattr(rendering, "_PIECE", 0 if long == 1 else 100)
-            found.append(_written(rendering, verb, make(), screens))
-        for name, columns, rows in zip(
-            ("json", "yaml", "csv", "table", "table"), *found, strict=True
-        ):
-            assert columns == rows, f"seed {seed}: {verb} as {name}"
-    return 2 * len(found[0])
+    found = []
+    for long in (1, 1 << 60):
+        monkeypatch.setattr(plan_rendering, "LONG", long)
+        monkeypatch.setattr(plan_rendering, "_PIECE", 0 if long == 1 else 100)
+        found.append(_written(plan_rendering, "plan", plan(dataset, *specs, hosts=hosts), screens))
+    for name, columns, rows in zip(("json", "yaml", "csv", "table", "table"), *found, strict=True):
+        assert columns == rows, f"seed {seed}: plan as {name}"
+    return len(found[0])
 
 
 @pytest.mark.long
