@@ -12,6 +12,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short
+from shardctl.errors import UsageError
 
 BytesFrom = Literal["disk", "metadata"]
 
@@ -123,10 +124,12 @@ class SplitLayout:
         Raises:
             UsageError: there are no such shards.
         """
-        names, sizes = self.split.filenames_between(start, stop), self.split.shard_bytes
+        if not 0 <= start <= stop <= self.split.num_shards:
+            raise UsageError(f"shards {start} to {stop}: there are {self.split.num_shards}")
+        sizes = self.split.shard_bytes
         return [
             list(range(start, stop)),
-            names,
+            self.split.filenames_between(start, stop),
             list(self.split.offsets[start:stop]),
             list(self.split.shard_lengths[start:stop]),
             [None] * (stop - start) if sizes is None else list(sizes[start:stop]),
