@@ -320,12 +320,14 @@ def _google() -> Any:
     import fsspec
     from gcsfs.core import GCSFileSystem  # the plain one: gcsfs's own asks about folders by gRPC
 
+    settings = fsspec.config.conf.get("gs") or fsspec.config.conf.get("gcs") or {}
     options = {
+        # HTTPS_PROXY, which the clients of other places heed by themselves.
+        "session_kwargs": {"trust_env": True, **settings.get("session_kwargs", {})},
         "requests_timeout": limits().timeout,
         "skip_instance_cache": True,
         "use_listings_cache": False,
     }
-    settings = fsspec.config.conf.get("gs") or fsspec.config.conf.get("gcs") or {}
     if "token" in settings:
         made = GCSFileSystem(**options)
     elif os.environ.get("STORAGE_EMULATOR_HOST"):  # as Google's own client does

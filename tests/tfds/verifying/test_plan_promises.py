@@ -12,8 +12,8 @@ from shardctl.tfds.verifying.verify_plan import looked_at
 from tests.cases import add_cases
 from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
 
-# What is read is compared with TensorFlow where there is an order.
-READ = (".spec", ".settings", ".instructions", ".dataset", ".warnings")
+# What is read is compared with TensorFlow where there is an order; warnings and advice are words.
+READ = (".spec", ".settings", ".instructions", ".dataset", ".warnings", ".advice")
 
 
 QUICK = ("exact", "at most once", "unseen", "host by files")

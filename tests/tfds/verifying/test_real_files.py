@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,9 @@ def test_tensorflow_reads_the_order_of_files_in_a_bucket_of_google(
     with google_hosts(started_gcs.endpoint, tmp_path) as environment:
         lead_to(monkeypatch, started_gcs.variables() | environment)
         monkeypatch.delenv("STORAGE_EMULATOR_HOST")
+        # aiohttp reads SSL_CERT_FILE when it is imported, which it may be already.
+        trusted = ssl.create_default_context(cafile=environment["CURL_CA_BUNDLE"])
+        monkeypatch.setattr("aiohttp.connector._SSL_CONTEXT_VERIFIED", trusted)
         found = verify("gs://bucket/google/toy/1.0.0", "train", settings)
         assert found.files == ()
         assert (found.equal, found.num_checked, found.read) == (True, 200, "files")
