@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
-from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS
+from shardctl.core.loaders.loader import LOADERS, READERS
 from tests.cli.conftest import Shardctl
 
 LAYOUT = "name: toy\nsplits: {train: {shard_lengths: [3, 4, 0, 6]}, test: {shard_lengths: [5]}}\n"
@@ -44,7 +44,7 @@ def test_every_command_with_the_option_is_asked() -> None:
     assert {c for c in COMMANDS if has_loaders(c)} == {*WORDS, "verify"}
 
 
-@pytest.mark.parametrize("loader", LOADER_NAMES)
+@pytest.mark.parametrize("loader", READERS)
 @pytest.mark.parametrize("command", WORDS)
 @pytest.mark.parametrize("ways", [slice(1, 2), pytest.param(slice(3), marks=pytest.mark.slow)])
 def test_it_answers_or_refuses_by_name(

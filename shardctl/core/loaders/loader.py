@@ -273,7 +273,6 @@ LOADERS: dict[str, Loader] = {
 }
 # Whoever may read, so that `ReadSettings.reader` always is one of them.
 READERS: Mapping[str, Loader] = ChainMap(LOADERS, {_TFDS.name: _TFDS})
-LOADER_NAMES: tuple[str, ...] = tuple(READERS)
 
 
 # On which versions of a library the rule of its loader is proven.

@@ -282,10 +282,6 @@ class StagedOrder(Order):
         self._reach(int(wanted.max()) + 1)
         return self._root.readings_at(wanted)
 
-    def sources_at(self, positions: Int64sLike) -> Int64s:
-        """Return which of `sources` (int64[q]) the example at each position comes from."""
-        return self._nodes[0].tickets.readers(self._tickets_at(self._checked(positions)))
-
     @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 Mode = Literal["exact", "exactly-once", "exact-order", "at-most-once", "at-least-once"]
-MODES: tuple[Mode, ...] = get_args(Mode)
 CONTINUED_BY: tuple[ContinuedBy, ...] = get_args(ContinuedBy)
 WITHOUT_END = INT64_MAX  # examples that are left of a pipeline without end
 # Where the seed of the buffer is not known.

@@ -33,7 +33,6 @@ _ALL: tuple[RecordFormat, ...] = (
     Arrow(),
 )
 FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
-READ_FORMATS = tuple(FORMATS)
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
 _KINDS = {

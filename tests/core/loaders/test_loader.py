@@ -7,14 +7,14 @@ import sys
 from importlib import import_module
 from typing import get_args
 
-from shardctl.core.loaders.loader import LOADER_NAMES, LOADERS, READERS, LoaderName
+from shardctl.core.loaders.loader import LOADERS, READERS, LoaderName
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTING_BY_FIELD
 
 
 def test_the_names_are_those_of_the_contract_in_its_order() -> None:
-    assert get_args(LoaderName) == LOADER_NAMES
-    assert LOADER_NAMES == ("tfds", "grain", "torch", "stateful", "accelerate", "hf")
+    assert get_args(LoaderName) == tuple(READERS)
+    assert tuple(READERS) == ("tfds", "grain", "torch", "stateful", "accelerate", "hf")
     assert all(loader.name == name for name, loader in READERS.items())
     assert ReadSettings().reader is READERS["tfds"]
     assert ReadSettings(loader="torch").reader is LOADERS["torch"]

@@ -130,7 +130,9 @@ def test_how_much_of_each_source_is_handed_out_by_then() -> None:
     names = order.codes.names(order.read(0, 5000))
     counts = Counter(name.partition("/")[0] for name in names)
     assert order.consumed(5000, lambda count: None) == [counts["mnist"], counts["imagenet2012"]]
-    sources = order.sources_at(np.arange(5000))
+    sources, codes, widths = order.examples_in_steps(0, 1250)
+    assert codes.tolist() == order.read(0, 5000).tolist()
+    assert set(widths.tolist()) == {4}
     assert np.bincount(sources).tolist() == [counts["mnist"], counts["imagenet2012"]]
     assert order.consumed(0, lambda count: None) == [0, 0]
 

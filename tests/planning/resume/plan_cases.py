@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,
-    MODES,
+    Mode,
     ReaderState,
     ResumePlan,
     ShuffleState,
@@ -176,7 +176,7 @@ INSTEAD_OF_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
     ("Shuffle", "reshuffle"): (True, False),
 }
 WORDS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("ResumePlan", "mode"): MODES,
+    ("ResumePlan", "mode"): get_args(Mode),
     ("ResumePlan", "spec"): ("train", "test", "train[:60%]", "test+train", "train+train", "no"),
     ("ResumePlan", "continued_by"): CONTINUED_BY,
     ("ReadSettings", "host_by"): ("even", "files", "examples"),

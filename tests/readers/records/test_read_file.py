@@ -17,7 +17,6 @@ from shardctl.files.stores.stores import store_of
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.read_file import (
     FORMATS,
-    READ_FORMATS,
     count_file,
     format_of,
     read_record_file,
@@ -46,7 +45,7 @@ def test_each_format_holds_what_was_written(
     assert cut.num_records == (99 if file_format == "tfrecord" else None)
 
 
-@pytest.mark.parametrize("file_format", READ_FORMATS)
+@pytest.mark.parametrize("file_format", FORMATS)
 def test_what_is_no_file_is_not_opened(tmp_path: Path, file_format: str) -> None:
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "folder").mkdir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.loaders.loader import LOADER_NAMES
+from shardctl.core.loaders.loader import READERS
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.loaders.ways import Way, ways_to_read
 
@@ -13,7 +13,7 @@ def _way(settings: ReadSettings, start: str) -> Way:
 
 
 def test_every_loader_has_a_way() -> None:
-    assert {way.settings.loader for way in ways_to_read(ReadSettings())} == {*LOADER_NAMES}
+    assert {way.settings.loader for way in ways_to_read(ReadSettings())} == {*READERS}
 
 
 def test_readers_have_names_of_their_own() -> None:
