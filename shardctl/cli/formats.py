@@ -236,7 +236,7 @@ def picture_formats() -> dict[str, Renderer]:
     """
 
     def written(write: str, answer: tuple[Any, ...]) -> Any:
-        return _function(write)(_function("rendering.pictures.drawers:pictures_of")(*answer))
+        return _function(write)(_function("rendering.text.drawers:pictures_of")(*answer))
 
     return {
         "svg": lambda answer, *_: _inert_lines(written("rendering.pictures.svg:svg_file", answer)),

@@ -48,10 +48,10 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
         yield "\n"
         yield from _host_table(strategy, screen)
     if screen.pictures:
-        from shardctl.rendering.hosts.loads import hosts_bars
+        from shardctl.rendering.text.drawers import picture_lines
 
         yield "\n"
-        yield from hosts_bars(comparison, screen)
+        yield from picture_lines(plan, screen)
 
 
 def title(plan: HostsPlan, hosts: str) -> str:

@@ -37,10 +37,10 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield table(columns, [[text for _, text in row] for row in cells], screen)
     yield paragraph(_legend(plan, columns[-1].heading), screen)
     if screen.pictures:
-        from shardctl.rendering.hosts.loads import sweep_bars
+        from shardctl.rendering.text.drawers import picture_lines
 
         yield "\n"
-        yield from sweep_bars(plan, screen)
+        yield from picture_lines(plan, screen)
 
 
 def _cells(comparison: Comparison) -> list[tuple[str, str]]:

@@ -45,7 +45,10 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield paragraph(measured_line(plan), screen)
     yield "\n"
     if screen.pictures:
-        yield from _pictures(plan, screen)
+        from shardctl.rendering.text.drawers import picture_lines
+
+        yield from picture_lines(plan, screen, most=2)
+        yield "\n"
     yield from metric_table(plan, screen)
     yield "\n"
     yield from part_table(plan, screen)
@@ -74,15 +77,6 @@ def measured_line(plan: Quality) -> str:
         f"in {sampled.num_stretches:,} stretches of {sampled.stretch:,}, {batch}"
     )
     return f"{text}; the buffer drawn at random, not its seed" if sampled.buffer_drawn else text
-
-
-def _pictures(plan: Quality, screen: Screen) -> Iterator[str]:
-    from shardctl.rendering.terminal.quality import places_lines, score_lines
-
-    yield from places_lines(plan, screen)
-    yield "\n"
-    yield from score_lines(plan, screen)
-    yield "\n"
 
 
 def quality_document(plan: Quality) -> Document:
