@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -302,133 +302,105 @@ def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[in
 
 # A stretch of an order for people: a row for each block that a slot reads of a shard.
 
-Bools = NDArray[np.bool_]
-
 _PIECE = 1 << 14  # examples made into rows at once
 _LONGEST_ROW = 32  # ids; longer blocks take several rows
 _MIXED_ROW = 8  # ids in a row after a shuffle buffer
 _NAME = 20  # characters of a split's name on a terminal
+
+# A column before the ids: heading, width (below 0: to the left), what it says of a row, given its
+# position (int64[1]), slot and shard.
+_Lead = tuple[str, int, Callable[[Int64s, int, str], object]]
 
 
 def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Screen) -> Iterator[str]:
     """Yield a heading and the rows of the codes at the positions from `start` on.
 
     Without a buffer a row is what one visit of a slot reads, so that the eye finds blocks, slots
-    and shards. A buffer has none of these, and each id says its shard.
+    and shards. A buffer has none of these, and each id says its shard. Ids look like their slot;
+    where there are no slots, each shard gets the next look when it is first seen.
     """
-    rows = _Rows(order, screen)
+    longest = 10_000 if screen.width is None else _NAME
+    leads = _leads(order, longest)
     mixed = not order.has_blocks
-    yield rows.heading("id@shard" if mixed else "ids")
+    yield _line(leads, [title for title, *_ in leads]) + ("id@shard\n" if mixed else "ids\n")
+    has_slots = "slot" in [title for title, *_ in leads]
+    seen: dict[tuple[int, int], int] = {}
     for codes in chunks:
         for begin in range(0, len(codes), _PIECE):
             piece = codes[begin : begin + _PIECE]
             positions = np.arange(start, start + len(piece))
-            yield from (rows.mixed if mixed else rows.blocks)(piece, positions)
             start += len(piece)
-
-
-class _Rows:
-    """How rows are laid out, and how ids look: like their slot.
-
-    Where there are no slots, each shard gets the look of the next one when it is first seen.
-    """
-
-    def __init__(self, order: Order, screen: Screen) -> None:
-        self._order, self._screen = order, screen
-        self._longest_name = 10_000 if screen.width is None else _NAME
-        self._columns = _columns(order, self._longest_name)
-        self._has_slots = "slot" in dict(self._columns)
-        self._seen: dict[tuple[int, int], int] = {}
-
-    def heading(self, ids: str) -> str:
-        titles = [title for title, _ in self._columns]
-        lead = self._lead(titles)
-        return f"{lead}{ids}\n"
-
-    def blocks(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
-        found = blocks_of(self._order, codes, positions)
-        breaks = found.breaks | self._turns(positions)
-        names = list(map(str, self._order.codes.split_ids(codes).tolist()))
-        for first, stop in _runs(breaks, len(codes), _LONGEST_ROW):
-            place = int(found.splits[first]), int(found.shards[first])
-            slot = int(found.slots[first])
-            lead = self._lead(self._cells(positions[first], slot, place))
-            look = slot if self._has_slots else self._look_of(place)
-            for number, line in enumerate(_folded(names[first:stop], self._room(lead))):
-                yield f"{lead if not number else ' ' * len(lead)}{self._styled(line, look)}\n"
-
-    def mixed(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
-        splits, shards, _ = self._order.codes.places(codes)
-        names = self._order.codes.names(codes)
-        places = list(zip(splits.tolist(), shards.tolist(), strict=True))
-        cells = [f"{name}@{shard}" for name, (_, shard) in zip(names, places, strict=True)]
-        width = max(map(len, cells))
-        for first, stop in _runs(self._turns(positions), len(codes), _MIXED_ROW):
-            lead = self._lead(self._cells(positions[first], None, None))
-            fitting = max(1, (self._room(lead) or 10**9) // (width + 1))
-            for begin in range(first, stop, fitting):
-                part = range(begin, min(begin + fitting, stop))
-                ids = (
-                    " " * (width - len(cells[i])) + self._styled(cells[i], self._look_of(places[i]))
-                    for i in part
+            breaks = np.diff(order.epoch_of(positions)) != 0
+            if order.has_steps:
+                breaks |= np.diff(order.steps_of(positions)[0]) != 0
+            if mixed:
+                splits, shards, _ = order.codes.places(piece)
+                slots = np.full(len(piece), -1)
+                names = [
+                    f"{name}@{shard}"
+                    for name, shard in zip(order.codes.names(piece), shards.tolist(), strict=True)
+                ]
+                width = max(map(len, names))
+                names = [name.rjust(width) for name in names]
+            else:
+                found = blocks_of(order, piece, positions)
+                splits, shards, slots = found.splits, found.shards, found.slots
+                breaks |= found.breaks
+                names = list(map(str, order.codes.split_ids(piece).tolist()))
+            places = list(zip(splits.tolist(), shards.tolist(), strict=True))
+            for first, stop in _runs(breaks, len(piece), _MIXED_ROW if mixed else _LONGEST_ROW):
+                slot, here = int(slots[first]), positions[first : first + 1]
+                shard = _shard(order, places[first], longest)
+                lead = _line(leads, [str(cell(here, slot, shard)) for *_, cell in leads])
+                room = None if screen.width is None else max(screen.width - len(lead), 1)
+                looks = (
+                    slot if has_slots and not mixed else seen.setdefault(place, len(seen))
+                    for place in places[first:stop]
                 )
-                yield f"{lead if begin == first else ' ' * len(lead)}{' '.join(ids)}\n"
-
-    def _turns(self, positions: Int64s) -> Bools:
-        """Return where a batch or an epoch begins between two positions, bool[n - 1]."""
-        turns: Bools = np.diff(self._order.epoch_of(positions)) != 0
-        if self._order.has_steps:
-            turns |= np.diff(self._order.steps_of(positions)[0]) != 0
-        return turns
-
-    def _cells(
-        self, position: np.int64, slot: int | None, place: tuple[int, int] | None
-    ) -> Sequence[str]:
-        order, here = self._order, np.array([position])
-        values = {
-            "position": int(position),
-            "epoch": int(order.epoch_of(here)[0]),
-            "step": int(order.steps_of(here)[0][0]),
-            "slot": slot,
-            "shard": "" if place is None else _shard(order, place, self._longest_name),
-        }
-        return [str(values[title]) for title, _ in self._columns]
-
-    def _lead(self, cells: Sequence[str]) -> str:
-        widths = (width for _, width in self._columns)
-        return "".join(
-            f"{cell:<{-width}}  " if width < 0 else f"{cell:>{width}}  "
-            for cell, width in zip(cells, widths, strict=True)
-        )
-
-    def _room(self, lead: str) -> int | None:
-        return None if self._screen.width is None else max(self._screen.width - len(lead), 1)
-
-    def _look_of(self, place: tuple[int, int]) -> int:
-        return self._seen.setdefault(place, len(self._seen))
-
-    def _styled(self, text: str, look: int) -> str:
-        return slot_styled(text, look) if self._screen.color else text
+                words = list(zip(names[first:stop], looks, strict=True))
+                for line in _folded(words, room):
+                    yield f"{lead}{_styled(line, screen, alike=not mixed)}\n"
+                    lead = " " * len(lead)
 
 
-def _columns(order: Order, longest_name: int) -> Sequence[tuple[str, int]]:
-    """Return the headings and widths of the columns before the ids; below 0: to the left."""
-    settings = order.settings
+def _leads(order: Order, longest_name: int) -> list[_Lead]:
     last = max(order.num_examples - 1, 0)
-    columns = [("position", max(8, len(str(last))))]
+    found: list[_Lead] = [("position", max(8, len(str(last))), lambda at, slot, shard: int(at[0]))]
     if order.num_epochs is None or order.num_epochs > 1:
-        columns.append(("epoch", max(5, len(str((order.num_epochs or 1) - 1)))))
+        width = max(5, len(str((order.num_epochs or 1) - 1)))
+        found.append(("epoch", width, lambda at, slot, shard: int(order.epoch_of(at)[0])))
     if order.has_steps:
-        columns.append(("step", max(4, len(str((order.num_steps or 1) - 1)))))
+        width = max(4, len(str((order.num_steps or 1) - 1)))
+        found.append(("step", width, lambda at, slot, shard: int(order.steps_of(at)[0][0])))
     if order.has_blocks:
-        if settings.cycle_length(ordered=order.dataset.ordered) > 1:
-            columns.append(("slot", 4))
+        if order.settings.cycle_length(ordered=order.dataset.ordered) > 1:
+            found.append(("slot", 4, lambda at, slot, shard: slot))
+        splits = order.dataset.splits
         used = distinct(order.reads.split).tolist()
-        splits = {index: order.dataset.splits[index] for index in used}
-        last_places = ((index, split.num_shards - 1) for index, split in splits.items())
-        names = (_shard(order, place, longest_name) for place in last_places)
-        columns.append(("shard", -max(5, *map(len, names))))
-    return columns
+        last_shards = ((index, splits[index].num_shards - 1) for index in used)
+        names = [_shard(order, place, longest_name) for place in last_shards]
+        found.append(("shard", -max(5, *map(len, names)), lambda at, slot, shard: shard))
+    return found
+
+
+def _line(leads: Sequence[_Lead], cells: Sequence[str]) -> str:
+    widths = (width for _, width, _ in leads)
+    return "".join(
+        f"{cell:{'<' if width < 0 else '>'}{abs(width)}}  "
+        for cell, width in zip(cells, widths, strict=True)
+    )
+
+
+def _styled(words: Sequence[tuple[str, int]], screen: Screen, *, alike: bool) -> str:
+    """Return words in their looks, those that look alike as one."""
+    text = " ".join(word for word, _ in words)
+    if not screen.color:
+        return text
+    if alike:
+        return slot_styled(text, words[0][1])
+    blanks = (" " * (len(word) - len(word.lstrip())) for word, _ in words)
+    styled = (slot_styled(word.lstrip(), look) for word, look in words)
+    return " ".join(map("".join, zip(blanks, styled, strict=True)))
 
 
 def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
@@ -438,22 +410,21 @@ def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
     return f"{printable(order.dataset.splits[split].name, longest_name)}:{shard}"
 
 
-def _runs(breaks: Bools, count: int, longest: int) -> Iterator[tuple[int, int]]:
+def _runs(breaks: NDArray[np.bool_], count: int, longest: int) -> Iterator[tuple[int, int]]:
     """Yield [first, stop) of the runs between breaks, none longer than `longest`."""
     for first, stop in pairwise([0, *(np.flatnonzero(breaks) + 1).tolist(), count]):
         for begin in range(first, stop, longest):
             yield begin, min(begin + longest, stop)
 
 
-def _folded(words: Sequence[str], width: int | None) -> Sequence[str]:
+def _folded(words: Sequence[tuple[str, int]], width: int | None) -> list[list[tuple[str, int]]]:
     """Return the words in lines of a width, a word in each at least."""
-    text = " ".join(words)
-    if width is None or len(text) <= width:
-        return [text]
-    lines: list[str] = []
-    for word in words:
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += f" {word}"
+    lines, used = [[words[0]]], len(words[0][0])
+    for word in words[1:]:
+        used += 1 + len(word[0])
+        if width is None or used <= width:
+            lines[-1].append(word)
         else:
-            lines.append(word)
+            lines.append([word])
+            used = len(word[0])
     return lines

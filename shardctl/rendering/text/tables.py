@@ -22,7 +22,7 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Records, filled, listed, shared
+from shardctl.core.columns import Records, filled, is_plain, listed, shared
 from shardctl.core.text import counted, inert, printable
 from shardctl.rendering.text.quantities import human_bytes
 
@@ -243,7 +243,7 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
             if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
-            elif kinds != {str} or not (text := "".join(texts)).isascii() or not text.isprintable():
+            elif kinds != {str} or not is_plain("".join(texts)):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
     # Blanks at the ends of lines are for the slow way.
