@@ -116,9 +116,7 @@ def _idle(strategy: Strategy) -> str:
 
 def extremes(load: Load | None) -> str:
     """Return the least and the most, or the one value all hosts have."""
-    if load is None:
-        return "-"
-    return counts_between(load.min, load.max)
+    return "-" if load is None else counts_between(load.min, load.max)
 
 
 def _byte_extremes(load: Load | None) -> str:
