@@ -15,7 +15,7 @@ from itertools import chain
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.arrays import Int64s, Int64sLike, distinct
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
@@ -133,10 +133,10 @@ def prove(
 def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if plan.from_seen:
         # The share of a host, read in whatever order, each example of it once.
-        order = share_of(dataset, plan)
-        share = np.unique(order.read(0, order.num_examples))
+        whole_share = share_of(dataset, plan)
+        share = distinct(whole_share.read(0, whole_share.num_examples))
         unseen = share[~np.isin(share, np.asarray(seen, np.int64))]
-        return _counted(plan, order, [unseen], _all_lists(plan, order))
+        return _counted(plan, whole_share, [unseen], _all_lists(plan, whole_share))
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan)
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
