@@ -305,10 +305,10 @@ def _check_shapes(element_spec: Any) -> None:
             continue
         kind = type(spec).__name__.removesuffix("Spec")
         raise UsageError(
-            f"example{name and f' {name}'} is a {kind} of shape {getattr(spec, 'shape', None)}, and a batch of "
-            "one shape is made of plain tensors of one shape: make it one in transform, as by "
-            "tf.pad, tf.image.resize, tf.ensure_shape, to_tensor(shape=..) or tf.sparse.to_dense, "
-            "or leave it out there"
+            f"example{name and f' {name}'} is a {kind} of shape {getattr(spec, 'shape', None)}: "
+            "a batch of one shape is made of plain tensors of one shape; make it one in transform, "
+            "as by tf.pad, tf.image.resize, tf.ensure_shape, to_tensor(shape=..) or "
+            "tf.sparse.to_dense, or leave it out there"
         )
 
 
