@@ -210,11 +210,7 @@ class StagedOrder(Order):
         if start == stop:
             return
         self._reach(stop)
-        (first, last), (skipped, _) = self._root.at(np.array([start, stop - 1]))
-        left, skip = stop - start, int(skipped)
-        for tickets in self._root.chunks(int(first), int(last) + 1):
-            piece = tickets[skip : skip + left]
-            skip, left = max(0, skip - len(tickets)), left - len(piece)
+        for piece in self._root.codes_between(start, stop):
             for begin in range(0, len(piece), CHUNK_SIZE):
                 yield piece[begin : begin + CHUNK_SIZE]
 
