@@ -77,7 +77,7 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
         if place is None:
             raise UsageError(
                 f"the file order names {quoted(name)}, which is not a file of "
-                f"{reads.dataset.title}; it has, for one, {choices(sorted(bases), 1)}"
+                f"{reads.dataset.title}; it has, for one, {choices(sorted(last), 1)}"
             )
         if base in several:
             read = read or set(row_places.tolist())

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.phrase import Argument, Placeholder, listed, phrase
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.shuffle.passes import ShufflePasses, file_shuffle_passes
+from shardctl.core.shuffle.passes import iterators_per_pass
 from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.lint.chains import reshuffles
@@ -149,7 +149,7 @@ def extra_iterator(context: LintContext) -> Iterator[Violation]:
     if not settings.pass_index or settings.epochs < 2 or context.repeats_files():
         return
     if settings.loop == "python" and settings.buffer is None and context.reshuffles_files:
-        iterators = _file_passes(settings, partial=False).iterators_per_pass()
+        iterators = _of_files_per_pass(settings, partial=False)
         yield Violation(
             why=f"a pass of {settings.epochs:,} epochs makes {iterators:,} iterators of the file "
             f"shuffle: pass {settings.pass_index:,} begins {settings.pass_index:,} later",
@@ -158,12 +158,12 @@ def extra_iterator(context: LintContext) -> Iterator[Violation]:
         )
 
 
-def _file_passes(settings: ReadSettings, *, partial: bool) -> ShufflePasses:
-    return file_shuffle_passes(
-        num_epochs=settings.epochs,
+def _of_files_per_pass(settings: ReadSettings, *, partial: bool) -> int:
+    return iterators_per_pass(
+        settings.epochs,
+        fused=False,
         loop=settings.loop,
-        under_user_shuffle=settings.buffer is not None,
-        reshuffle=settings.reshuffle,
+        under_shuffle=settings.buffer is not None,
         partial_last_batch=partial,
     )
 
@@ -184,7 +184,7 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
         return
     for read in context.trained:
         try:
-            _file_passes(settings, partial=_ends_in_part(context, read)).iterators_per_pass()
+            _of_files_per_pass(settings, partial=_ends_in_part(context, read))
         except UnpredictableOrderError:
             yield Violation(
                 why=f"{read.spec}: each Keras epoch repeats the dataset {settings.epochs:,} times, "
