@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
+_ASCII = bytes(range(32, 127))  # that can be printed
 
 Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
 Pieces: TypeAlias = "Iterator[tuple[int, Sequence[Cell]]]"
@@ -127,7 +128,7 @@ def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
 def picked(item: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an item by their names, all None where there is no item.
 
-    `name=path` is an attribute, or one of an attribute, under another name.
+    `name=path` is an attribute, or one of an attribute, under another name. A tuple is a list.
 
     >>> picked(1j, "real i=imag"), picked(None, "real")
     ({'real': 0.0, 'i': 1.0}, {'real': None})
@@ -135,11 +136,14 @@ def picked(item: Any, fields: str) -> dict[str, Any]:
     found = {}
     for field in fields.split():
         name, _, path = field.partition("=")
-        found[name] = None if item is None else attrgetter(path or name)(item)
+        value = None if item is None else attrgetter(path or name)(item)
+        found[name] = list(value) if type(value) is tuple else value
     return found
 
 
-_ASCII = bytes(range(32, 127))
+def record_of(item: Any, fields: str) -> dict[str, Any] | None:
+    """Return what `picked` does, None where there is no item."""
+    return None if item is None else picked(item, fields)
 
 
 def is_plain(text: str, besides: bytes = b"") -> bool:

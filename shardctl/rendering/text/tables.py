@@ -397,6 +397,11 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
     return "".join(f"{_styled(line.rstrip(), style, screen)}\n" for line in lines)
 
 
+def paragraphs(screen: Screen, *texts: str, style: Look = "") -> Iterator[str]:
+    """Yield paragraphs, those without text left out."""
+    return (paragraph(text, screen, style=style) for text in texts if text)
+
+
 def indented(text: str, screen: Screen) -> Iterator[str]:
     """Yield a paragraph two columns farther right."""
     width = None if screen.width is None else max(screen.width - 2, 10)
