@@ -18,7 +18,15 @@ from shardctl.planning.diff.diff import Diff, Moved
 from shardctl.planning.diff.stages import ChangedStage
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.step_rows import heading
-from shardctl.rendering.text.tables import Cell, Level, Screen, annotation, columns, paragraph, table
+from shardctl.rendering.text.tables import (
+    Cell,
+    Level,
+    Screen,
+    annotation,
+    columns,
+    paragraph,
+    table,
+)
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _SHARDS = 4  # shards of a cause on a terminal

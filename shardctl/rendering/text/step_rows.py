@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +24,13 @@ from shardctl.rendering.text.tables import Look, Screen, paragraph, slot_styled
 
 Kind = Literal["full", "partial", "padding", "lost"]
 
-KINDS: dict[Kind, str] = {
-    "full": "full batch",
-    "partial": "not full",
-    "padding": "padding",
-    "lost": "lost",
-}
+_CALLED = ("full batch", "not full", "padding", "lost")
+KINDS: dict[Kind, str] = dict(zip(get_args(Kind), _CALLED, strict=True))
 _BEFORE_THE_END = 4  # steps before the first host is done that are not folded
 _FOLD = 2.0  # steps as wide as those that are folded, at least
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a row, from one step to another, counted with fractions."""
 
     kind: Kind
@@ -45,8 +39,7 @@ class Piece:
     title: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepWindow:
+class StepWindow(NamedTuple):
     """Which steps are shown: those before `start` narrower, since all hosts have full batches."""
 
     start: int
@@ -80,17 +73,13 @@ def step_window(groups: Sequence[HostGroup], evaluation: Evaluation, room: int) 
     Of more steps the first are folded, as far as every host has full batches, so that one sees
     where hosts end.
     """
-    stop = max(
-        max(group.steps[evaluation.remainder][1], group.full[1] + group.partial[1])
-        for group in groups
-    )
+    way = evaluation.remainder
+    stop = max(max(one.steps[way][1], one.full[1] + one.partial[1]) for one in groups)
     least = min(group.full[0] for group in groups)
     start = 0
     if stop > room:
         start = max(0, min(stop - room + int(_FOLD), least - _BEFORE_THE_END))
-        if start < stop - start:
-            start = 0
-    return StepWindow(start=start, stop=max(stop, 1))
+    return StepWindow(start=start if 2 * start >= stop else 0, stop=max(stop, 1))
 
 
 def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
@@ -101,27 +90,23 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     """
     way, (full, most_full) = evaluation.remainder, group.full
     size = counted(evaluation.host_batch, "example")
+    whole, held = f"{_batches(group.full)} of {size}", how_many(group.remainder, "example")
     if full:
-        yield Piece(kind="full", start=0, stop=full, title=f"{_batches(group.full)} of {size}")
+        yield Piece(kind="full", start=0, stop=full, title=whole)
     filled: float = most_full + (group.partial[1] if way != "drop" else 0)
-    held = how_many(group.remainder, "example")
     if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
         filled = full + group.remainder[0] / evaluation.host_batch
     if filled > full:
-        title = (
-            f"{_batches(group.full)} of {size}"
-            if way == "drop"
-            else (f"{_batches(group.partial)} not full, with {held} in place of {size}")
-        )
+        partial = f"{_batches(group.partial)} not full, with {held} in place of {size}"
+        title = whole if way == "drop" else partial
         yield Piece(kind="partial", start=full, stop=filled, title=title)
     if way == "drop" and group.partial[1]:
         share = group.remainder[1] / evaluation.host_batch
         yield Piece(kind="lost", start=filled, stop=filled + share, title=f"{held} lost")
     steps = group.steps[way][1]
     if way == "pad" and steps > filled:
-        alone = f"{_batches(group.padding_batches)} of padding alone"
-        beside = how_many(group.padding, "example")
-        title = f"{beside} of padding beside others, then {alone}"
+        title = f"{how_many(group.padding, 'example')} of padding beside others, then "
+        title += f"{_batches(group.padding_batches)} of padding alone"
         yield Piece(kind="padding", start=filled, stop=steps, title=title)
 
 
@@ -147,9 +132,8 @@ def hosts_of(group: HostGroup) -> str:
     >>> [hosts_of(group) for group in host_groups(evaluate(odd, batch=64, hosts=8), 4)]
     ['0', '1–7']
     """
-    if not group.are_neighbours:
-        return f"{group.count:,} hosts"
-    return counts_between(group.first, group.last)
+    named = counts_between(group.first, group.last)
+    return named if group.are_neighbours else f"{group.count:,} hosts"
 
 
 def state_of(group: HostGroup, evaluation: Evaluation) -> str:
@@ -214,8 +198,9 @@ _SAID = sorted((s for s in SETTINGS if s.said is not None), key=lambda setting: 
 
 def settings_words(in_force: InForce) -> str:
     """Return those of the settings in force that shape an order, as words."""
-    said = (setting.said(in_force) for setting in _SAID if setting.said is not None)
-    return ", ".join(words for words in said if words)
+    return ", ".join(
+        words for setting in _SAID if setting.said and (words := setting.said(in_force))
+    )
 
 
 # The first blocks of an order as strips: names and hues of shards, ids, where batches begin.
@@ -242,17 +227,15 @@ def hues_of(visits: Sequence[Visit], count: int) -> list[int]:
     """
     hues: dict[tuple[str, int], int] = {}
     before: dict[int | None, int] = {}
-    found, fresh = [], 0
+    fresh = 0
     for visit in visits:
         shard = (visit.split, visit.shard)
         if shard not in hues:
-            if before.get(visit.slot) == fresh % count:
-                fresh += 1
+            fresh += before.get(visit.slot) == fresh % count
             hues[shard] = fresh % count
             fresh += 1
         before[visit.slot] = hues[shard]
-        found.append(hues[shard])
-    return found
+    return [hues[visit.split, visit.shard] for visit in visits]
 
 
 def ids_text(visit: Visit, order: Order) -> str:
@@ -280,10 +263,10 @@ def epoch_starts(visits: Sequence[Visit]) -> list[tuple[int, int]]:
     """Return (position, epoch) where an epoch begins, with the first one if there are several."""
     starts = [
         (visit.position, visit.epoch)
-        for before, visit in pairwise(visits)
-        if visit.epoch != before.epoch
+        for before, visit in pairwise([None, *visits])
+        if before is None or visit.epoch != before.epoch
     ]
-    return [(visits[0].position, visits[0].epoch), *starts] if starts else []
+    return starts if len(starts) > 1 else []
 
 
 def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[int, int]] | None:
@@ -296,8 +279,8 @@ def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[in
     first, last = order.steps_of([start, stop - 1])[0].tolist()
     if last - first >= most:
         return None
-    begun = ((order.positions_in_step(step).start, step) for step in range(first, last + 1))
-    return [(position, step) for position, step in begun if position >= start]
+    begun = [(order.positions_in_step(step).start, step) for step in range(first, last + 1)]
+    return begun[begun[0][0] < start :]
 
 
 # A stretch of an order for people: a row for each block that a slot reads of a shard.
