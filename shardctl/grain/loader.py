@@ -55,11 +55,8 @@ def data_loader(
     """
     if not 0 <= worker_buffer_size <= _MOST_BUFFERED:
         raise UsageError(
-            phrase(
-                "{worker_buffer_size=}: a number from 0 to {} is needed",
-                _MOST_BUFFERED,
-                worker_buffer_size=worker_buffer_size,
-            )
+            f"worker_buffer_size={worker_buffer_size}: a number from 0 to {_MOST_BUFFERED} "
+            "is needed"
         )
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)

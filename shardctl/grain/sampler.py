@@ -92,7 +92,7 @@ class Sampler:
                 )
             )
         if seed is not None and not 0 <= seed < 1 << 32:  # as Grain's own samplers take it
-            raise UsageError(phrase("{seed=}: a number from 0 to 2**32 - 1 is needed", seed=seed))
+            raise UsageError(f"seed={seed}: a number from 0 to 2**32 - 1 is needed")
         self._order, self._workers, self._seed = order, workers, seed
         batch = 1 if workers < 2 else order.settings.batch or 1
         self._deal = Deal(size=len(order), workers=workers, batch=batch)

@@ -174,7 +174,7 @@ class Sampler:
         size = self.settings.batch or 1
         most = -(-len(self) // size)
         if not 0 <= batches <= most:
-            raise UsageError(phrase("{batches=}: a number from 0 to {}", most, batches=batches))
+            raise UsageError(f"batches={batches}: a number from 0 to {most}")
         return self._state(min(batches * size, len(self)))
 
     @checked

@@ -28,12 +28,12 @@ from shardctl.errors import UnpredictableOrderError, UsageError
         ({"buffer": 2**63}, "buffer=9223372036854775808"),
         ({"host_by": "shards"}, 'host_by="shards": choose from even, files, examples'),
         ({"loop": "jax"}, 'loop="jax": choose from python, keras-fit'),
-        ({"cycle": "auto"}, 'cycle="auto" needs cpus=N'),
-        ({"cpus": 8}, 'cpus is read with cycle="auto" only'),
+        ({"cycle": "auto"}, '--cycle auto needs --cpus N'),
+        ({"cpus": 8}, 'cpus is read with --cycle auto only'),
         ({"reverse": True, "file_order": ("a",)}, "two orders of the files; choose one"),
-        ({"drop_remainder": True}, "drop_remainder=True needs batch=N"),
-        ({"buffer_seed": 1}, "need buffer=N"),
-        ({"buffer_reshuffle": False}, "need buffer=N"),
+        ({"drop_remainder": True}, "--drop-remainder needs --batch N"),
+        ({"buffer_seed": 1}, "need --buffer N"),
+        ({"buffer_reshuffle": False}, "need --buffer N"),
     ],
 )
 def test_values_outside_their_range_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -44,12 +44,12 @@ def test_values_outside_their_range_are_refused(settings: dict[str, Any], messag
 @pytest.mark.parametrize(
     ("settings", "reason", "way_out"),
     [
-        ({"shuffle_files": True}, "another order in each run", "shuffle_seed=N"),
-        ({"buffer": 5}, "another order in each run", "buffer_seed=N"),
+        ({"shuffle_files": True}, "another order in each run", "--shuffle-seed N"),
+        ({"buffer": 5}, "another order in each run", "--buffer-seed N"),
         (
             {"shuffle_files": True, "global_seed": 1},
             "deterministic=False, so the order of the examples depends on timing",
-            "shuffle_seed=N, or deterministic=True",
+            "--shuffle-seed N, or --deterministic",
         ),
         ({"deterministic": False}, "as their decoding ends", "leave it out"),
         ({"deterministic": False, "shuffle_seed": 3}, "another order each run", "leave it out"),
@@ -86,7 +86,7 @@ def test_what_tensorflow_fixes_is_not_refused(settings: dict[str, Any]) -> None:
 
 
 def test_a_buffer_as_large_as_an_endless_stream_is_refused() -> None:
-    with pytest.raises(UsageError, match="the buffer never fills; give buffer=N"):
+    with pytest.raises(UsageError, match="the buffer never fills; give --buffer N"):
         ReadSettings(buffer=-2, buffer_seed=1, repeat_files=True).check_predictable(ordered=False)
 
 
@@ -227,7 +227,7 @@ def test_settings_of_the_reader_go_with_stages() -> None:
     [
         ({"workers": 2}, "workers=2 is read with loader="),
         ({"shuffle": True}, "such a switch is read with loader=torch"),
-        ({"shuffle": False}, "shuffle=False: it could be shuffle_files or buffer; say which"),
+        ({"shuffle": False}, "shuffle=False: it could be --shuffle-files or --buffer; say which"),
         ({"loader": "torch", "cycle": 8}, "cycle=8 means nothing to PyTorch's DataLoader; it "),
         (
             {"loader": "torch", "stages": "repeat(2)"},

@@ -23,7 +23,7 @@ from shardctl.core.settings.table import SETTINGS, Setting
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import setting_causes
-from shardctl.rendering.text.command_line import option_name
+from shardctl.core.phrase import option_name
 from shardctl.rendering.text.step_rows import settings_words
 
 REPOSITORY = Path(__file__).resolve().parents[3]
