@@ -17,7 +17,7 @@ from shardctl.rendering.text.tables import Column
 _LONGEST = 2000  # characters of a text of others
 _WORDS = 120  # units that the words of a figure are high, about
 _SHORT = 28  # letters of code that fit into a line of a telephone
-OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b|'[^']*'))?)")
+OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
 
 
 @dataclass(frozen=True, kw_only=True)

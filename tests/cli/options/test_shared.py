@@ -75,7 +75,7 @@ def test_a_whole_number(text: str, number: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "x", "1.5", "1e3", "0x10", "1__0"])
 def test_what_is_not_one_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="^a whole number is needed$"):
+    with pytest.raises(UsageError, match=r"^a whole number is needed$"):
         whole_number()(text)
 
 

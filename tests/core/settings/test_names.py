@@ -112,7 +112,10 @@ def test_main_names(document: dict[Any, object], named: dict[str, object]) -> No
     [
         ({"cycle": 3, "cycle_length": 3}, "cycle_length: the same setting as cycle; keep one"),
         ({"batch": None, "batch-size": 3}, "batch-size: the same setting as batch"),
-        ({"seed": 3}, "seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which"),
+        (
+            {"seed": 3},
+            "seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
+        ),
         ({"repeat": None}, "repeat: none stands for a repeat without end"),
         ({"num-epochs": None}, "num-epochs: none stands for a repeat without end"),
     ],

@@ -72,7 +72,7 @@ def test_advice_says_how_to_make_batches_equal() -> None:
     said = advice(uneven, ReadSettings(batch=512))
     assert said[1] == (
         "even: hosts make 1 to 2 batches, so a collective hangs at step 1; "
-        "take(1) or drop_remainder=True gives every host 1"
+        "take(1) or --drop-remainder gives every host 1"
     )
 
 

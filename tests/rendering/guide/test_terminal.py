@@ -48,7 +48,6 @@ def test_nothing_is_lost_at_any_width(width: int) -> None:
     for part in (
         "Why?",
         "Because of --shuffle-seed and Keras (shardctl help keras), always.",
-        "--interleave-cycle-length-of-a-reader",
         "$ shardctl plan 'train[40:]'",
         "[red]brackets[/red] and a line that is much longer than forty columns",
         "1 nested",
