@@ -253,9 +253,7 @@ def check_number(name: str, value: int, most: int) -> None:
         UsageError: it is not.
     """
     if not 0 <= value <= most:
-        raise UsageError(
-            phrase(f"{{{name}=}}: a number from 0 to {{}} is needed", most, **{name: value})
-        )
+        raise UsageError(f"{name}={value}: a number from 0 to {most} is needed")
 
 
 def order_from(
