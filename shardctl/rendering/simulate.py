@@ -21,8 +21,6 @@ from shardctl.rendering.text.step_rows import (
 )
 from shardctl.rendering.text.tables import Screen, paragraph
 
-CSV_HEADER = MATCH_FIELDS
-
 _PIECE = 1 << 14  # examples made into text at once
 _IDS_IN_LINE = 16
 

@@ -16,7 +16,7 @@ from shardctl.core.provided import provided
 from shardctl.core.settings.document import SettingsDocument, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import differing_blocks
-from shardctl.core.snapshot.order_tree import cells_of
+from shardctl.core.snapshot.order_tree import digests_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import in_short
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
@@ -383,7 +383,8 @@ def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
     progress = Progress(None, "positions", min(limit, tree.num_examples))
     for block, start in enumerate(range(0, min(limit, tree.num_examples), size)):
         stop = min(start + size, tree.num_examples)
-        cells = list(cells_of(live.order, start, stop, live.splits, version=tree.version))
+        codes = live.order.chunks(start, stop)
+        cells = list(digests_of(codes, live.splits, version=tree.version))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(
                 reason="what it pins gives another order today; it was written with rules "

@@ -9,17 +9,16 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple, TypeVar
 
-from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import first_upper, printable
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.svg import STYLE as PICTURE_STYLE
 from shardctl.rendering.pictures.svg import escaped, svg_element
-from shardctl.rendering.text.command_line import option_of
 from shardctl.rendering.text.picture import Picture
 from shardctl.rendering.text.tables import Column
 
 _LONGEST = 2000  # characters of a text of others
 _SHORT = 28  # letters of code that fit into a line of a telephone
+OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
 
 
 class Section(NamedTuple):
@@ -89,16 +88,13 @@ def code(text: object) -> str:
 
 
 def sentence(text: object) -> str:
-    """Return a sentence of an answer, its arguments spelled as options, which are code.
+    """Return a sentence of an answer, in which options are code.
 
-    >>> from shardctl.core.phrase import phrase
-    >>> sentence(phrase("give {buffer_seed=1}, not <none>"))
+    >>> sentence("give --buffer-seed 1, not <none>")
     'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
-    return "".join(
-        code(option_of(part)) if isinstance(part, Argument) else plain(part)
-        for part in phrase("{}", text).parts
-    )
+    parts = OPTION.split(str(text))
+    return "".join(code(part) if at % 2 else plain(part) for at, part in enumerate(parts))
 
 
 def paragraph(html: str, kind: str = "") -> str:

@@ -282,4 +282,4 @@ def test_a_picture_of_a_whole_order_is_that_of_its_first_visits(shardctl: Shardc
     assert ran.exit_code == 0
     assert len(ran.stdout.encode()) < 40 * 1024
     words = " ".join(re.sub(r"<[^>]*>", " ", ran.stdout).split())
-    assert "Positions 0 to 271: a row is a slot, a number the shard it reads then" in words
+    assert "Positions 0 to 255: a row is a slot, a number the shard it reads then" in words

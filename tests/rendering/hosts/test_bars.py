@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.hosts.hosts import HostsPlan
-from shardctl.rendering.hosts.hosts import hosts_table
-from shardctl.rendering.hosts.sweep import sweep_table
+from shardctl.rendering.hosts.hosts import hosts_table, sweep_table
 from shardctl.rendering.text.drawers import picture_lines
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
 from tests.cases import FUZZ, check_cases

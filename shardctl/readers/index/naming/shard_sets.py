@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from shardctl.core.phrase import Argument, Phrase, phrase
+from shardctl.core.phrase import option
 from shardctl.core.text import choices, counted
 from shardctl.core.tfds_rules import FILE_FORMATS
 from shardctl.files.stores.stored_files import StoredFiles, as_bytes
@@ -246,12 +246,12 @@ class Folders:
         listed = (f"{self.glob(found)} ({counted(len(found), 'file')})" for found in sets)
         return choices(listed, _SHOWN)
 
-    def way_out(self, sets: Iterable[ShardSet]) -> Phrase:
+    def way_out(self, sets: Iterable[ShardSet]) -> str:
         """Return how to say by hand which files are which split."""
         globs = [self.glob(found) for found in sets][:2]
         names = ("NAME", "OTHER")
-        argument = Argument("split", dict(zip(names, globs, strict=False)))
-        return phrase("say which files are which split: {}", argument)
+        split = option("split", dict(zip(names, globs, strict=False)))
+        return f"say which files are which split: {split}"
 
 
 def _glob(text: str) -> str:
