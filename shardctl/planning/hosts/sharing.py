@@ -7,7 +7,6 @@ through; `readers.py` does the same for the readers of a tf.data pipeline.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -28,6 +27,7 @@ from shardctl.planning.file_formats import refuse_open_splits
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.loader_version import loader_version
 from shardctl.planning.order import as_read_by, as_warnings
+from shardctl.planning.resume.rest_of_epoch import first_of
 
 _MOST_ROWS = 1 << 25  # files of all hosts of a loader together
 _MOST_EXAMPLES = 1 << 31
@@ -266,8 +266,7 @@ def _before(order: LoaderOrder, epoch: int) -> tuple[int, int, int]:
 
     Batches may run from one epoch into the next.
     """
-    positions = range(order.num_examples)
-    start = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
+    start = first_of(order, epoch)
     if start == order.num_examples:
         return start, order.num_steps or 0, 0
     steps, within = order.steps_of([start])

@@ -42,12 +42,13 @@ from shardctl.planning.resume.resume import (
     ids_at,
     num_further_epochs,
 )
-from shardctl.planning.resume.staged import as_host, check_shared, undropped
 from shardctl.planning.resume.stopped_hosts import (
     LeftOver,
     OldHost,
+    as_host,
     at_start_of,
     check_left,
+    check_shared,
     epochs_of,
     left_by_example,
     left_of_epochs,
@@ -55,6 +56,7 @@ from shardctl.planning.resume.stopped_hosts import (
     old_orders,
     pending_of,
     stopped_hosts,
+    undropped,
 )
 
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]

@@ -40,13 +40,13 @@ from shardctl.planning.resume.promises import (
     with_reads_of,
     without_dropping,
 )
-from shardctl.planning.resume.staged import undropped
 from shardctl.planning.resume.stopped_hosts import (
     OldHost,
     left_by_example,
     num_read_of,
     old_orders,
     stopped_hosts,
+    undropped,
 )
 
 _PIECE = 1 << 20

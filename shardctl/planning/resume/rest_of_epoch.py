@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -133,6 +134,12 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
     return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
 
 
+def first_of(order: Order, epoch: int) -> int:
+    """Return the first position of an epoch, by halves: epochs come one after the other."""
+    positions = range(order.num_examples)
+    return bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
+
+
 def epoch_at(order: Order, consumed: int) -> int:
     """Return the epoch in which an order goes on, at its end the last one."""
     last = order.num_examples - 1
@@ -173,59 +180,36 @@ def inputs_read(order: ReaderOrder, point: ResumePoint) -> int:
     return order.replay(point.stream).num_read(point.emitted)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rest:
-    """Rows that are read after an interruption: `skip` and `take` of the first, all of the others.
-
-    rows: int64[n]; skip, take: int64[m], m <= n, counted in what each row reads.
-    """
-
-    rows: Int64s
-    skip: Int64s
-    take: Int64s
-
-    def of(self, reads: Reads) -> Reads:
-        """Return these rows of the reads that they are counted in."""
-        left = reads.select(self.rows)
-        left.skip[: len(self.skip)] += self.skip
-        left.take[: len(self.take)] = self.take
-        return left
-
-
 def rest_of_reading(reads: Reads, reading: Reading, num_read: int) -> Reads:
     """Return the rows whose fresh interleave continues after `num_read` examples of this reading.
-
-    See `rest_after`.
-    """
-    return rest_after(reading, num_read, reads.take).of(reads)
-
-
-def rest_after(reading: Reading, num_read: int, lengths: Int64s) -> Rest:
-    """Return what is left of a reading, in memory of its own: `lengths` (int64[n]) are the rows'.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
     at the turn, so that the same `shard(n, i)` continues. Where the files repeat, the list ends
     with the stream, and with what a buffer reads ahead of its end.
     """
     if num_read >= reading.num_examples:
-        none = np.empty(0, np.int64)
-        return Rest(rows=none, skip=none, take=none)
+        return reads.select(slice(0, 0))
     if isinstance(reading, EpochReading) and reading.limit is None:
         head, first = reading.interleave.open_rest(num_read * reading.stride)
         in_slots, skip, take = head.T
         every = reading.interleave.num_shards
         follow = np.arange(first, every) if reading.rows is None else reading.rows[first:]
         rows = np.concatenate([reading.rows_of(in_slots), follow])
-        return Rest(rows=rows, skip=skip, take=take)
-    if isinstance(reading, EndlessReading):
-        reading = reading.listed(num_read, reading.num_examples)
-    shard, skip, take = reading.interleave.continuation(num_read * reading.stride - reading.first)
-    take = np.clip(_read_at_end(reading, lengths)[shard] - skip, 0, take)
-    early = np.flatnonzero(shard < len(reading.skips))
-    skip[early] += reading.skips[shard[early]]
-    # Files that come up only after the cut are left out; those that are open keep their slots.
-    kept = np.flatnonzero((take > 0) | (skip > 0))
-    return Rest(rows=reading.rows_of(shard[kept]), skip=skip[kept], take=take[kept])
+    else:
+        if isinstance(reading, EndlessReading):
+            reading = reading.listed(num_read, reading.num_examples)
+        start = num_read * reading.stride - reading.first
+        shard, skip, take = reading.interleave.continuation(start)
+        take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
+        early = np.flatnonzero(shard < len(reading.skips))
+        skip[early] += reading.skips[shard[early]]
+        # Files that come up only after the cut are left out; those that are open keep their slots.
+        kept = np.flatnonzero((take > 0) | (skip > 0))
+        rows, skip, take = reading.rows_of(shard[kept]), skip[kept], take[kept]
+    left = reads.select(rows)
+    left.skip[: len(skip)] += skip
+    left.take[: len(take)] = take
+    return left
 
 
 def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reader_order import ReaderOrder
@@ -25,6 +27,24 @@ from shardctl.core.resume.unseeded_buffer import (
     of_all_hosts,
 )
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.part import Part, Stage
+from shardctl.core.stages.pipelines import parts_of, with_changed
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Concatenate,
+    Map,
+    Pipeline,
+    Prefetch,
+    Read,
+    SampleFromDatasets,
+    Shard,
+    Shared,
+    WithOptions,
+    Zip,
+)
+from shardctl.core.stages.text import text_of_part
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
@@ -40,7 +60,6 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     without_seed,
 )
-from shardctl.planning.resume.staged import as_host, check_shared
 
 Int32s = npt.NDArray[np.int32]
 
@@ -371,3 +390,115 @@ def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     levels = range(int(counts.max(initial=0)))
     found = [reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels]
     return joined([order.reads.select(slice(0, 0)), *found]).runs()
+
+
+# Which of the hosts a process is: a shard of the stages, or the host of a reader of their own,
+# where they have such; else the host of the settings.
+
+
+def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadSettings:
+    """Return settings of one of `of` hosts as host `index` of `count` has them.
+
+    >>> from shardctl.core.stages.text import text_of
+    >>> shared = ReadSettings(stages="shard(2, 0) | repeat(3) | shuffle(9, seed=1)")
+    >>> text_of(as_host(shared, 4, 6, of=2).stages)
+    'shard(6, index=4) | repeat(3) | shuffle(9, seed=1)'
+    """
+    host = Host(index=index, count=count)
+
+    def part(given: Part) -> Part:
+        if _hosts_of(given) != of:
+            return given
+        if isinstance(given, Read):
+            own = {**dict(given.settings), "host": str(host)}
+            return replace(given, settings=tuple(own.items()))
+        return Shard(num_shards=count, index=index)
+
+    pipeline = stages_of(settings)
+    if not any(_hosts_of(part) == of for part in parts_of(pipeline)):
+        return replace(settings, host=host)
+    return replace(settings, stages=with_changed(pipeline, part=part))
+
+
+def check_shared(settings: ReadSettings, hosts: int) -> None:
+    """Refuse stages of which it is not stated how so many hosts share all that they read.
+
+    What one reader reads is shared as the settings say, where its stages say nothing.
+
+    Raises:
+        UsageError: see above; the text names a part of the stages, and the way out.
+    """
+    pipeline = stages_of(settings)
+    counts = {_hosts_of(part): part for part in parts_of(pipeline)}
+    counts.pop(None, None)
+    unshared = _unshared(pipeline, hosts)
+    if hosts not in counts and counts:
+        count, part = counts.popitem()
+        raise UsageError(
+            phrase(
+                "{stages}: {} is of {} hosts, and {hosts=} stopped; the two must be the same",
+                text_of_part(part),
+                count,
+                hosts=hosts,
+            )
+        )
+    if not counts and unshared == [pipeline.source]:
+        return
+    if hosts > 1 and unshared:
+        raise UsageError(
+            phrase(
+                "{stages}: every host reads all of {}, for nothing says that {hosts=} share it; "
+                "state it, as in read(train, host=0/{}) or by shard({}, 0) behind it",
+                text_of_part(unshared[0]),
+                hosts,
+                hosts,
+                hosts=hosts,
+            )
+        )
+
+
+def _hosts_of(part: Part) -> int | None:
+    """Return of how many hosts a part of stages takes a share, None where it takes none."""
+    if isinstance(part, Read):
+        host = dict(part.settings).get("host")
+        return None if host is None else int(str(host).partition("/")[2])
+    return part.num_shards if isinstance(part, Shard) and part.num_shards > 1 else None
+
+
+def _unshared(pipeline: Pipeline, hosts: int) -> list[Read]:
+    """Return the readers of which each host gets everything."""
+    source = pipeline.source
+    found: list[Read] = []
+    if isinstance(source, Read):
+        found = [] if _hosts_of(source) == hosts else [source]
+    elif isinstance(source, Shared):
+        found = _unshared(source.pipeline, hosts)
+    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        found = [read for one in source.inputs for read in _unshared(one, hosts)]
+    for stage in pipeline.stages:
+        if isinstance(stage, Concatenate):
+            found += _unshared(stage.other, hosts)
+        elif _hosts_of(stage) == hosts:
+            found = []
+    return found
+
+
+def undropped(settings: ReadSettings) -> ReadSettings:
+    """Return settings that hand out the last batch though it is short.
+
+    Batches that are dropped before other stages stay so: what these count is the batches.
+    """
+    if settings.drop_remainder:
+        return replace(settings, drop_remainder=False)
+    pipeline = stages_of(settings)
+    behind = list(takewhile(_hands_on, reversed(pipeline.stages)))
+    before = pipeline.stages[: len(pipeline.stages) - len(behind)]
+    if not before or not isinstance(before[-1], Batch) or not before[-1].drop_remainder:
+        return settings
+    last = replace(before[-1], drop_remainder=False)
+    stages = (*before[:-1], last, *reversed(behind))
+    return replace(settings, stages=replace(pipeline, stages=stages))
+
+
+def _hands_on(stage: Stage) -> bool:
+    return isinstance(stage, Map | Prefetch | WithOptions)
