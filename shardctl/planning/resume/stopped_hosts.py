@@ -60,6 +60,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     without_seed,
 )
+from shardctl.planning.resume.resume import ids_at
 
 Int32s = npt.NDArray[np.int32]
 
@@ -87,6 +88,24 @@ class OldHost:
         if self.rest is not None and self.rest.epoch == epoch:
             return self.rest.size
         return self.order.epoch_size
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftOver:
+    """What stopped hosts have left of `epochs`, as runs in the order of the files.
+
+    num_further_epochs: how many whole epochs follow these.
+    num_again: examples that hosts were to hand out once more than they are read, as padding.
+    unseeded: where the seeds of buffers are not known, what is sure of them; pending: else what
+        they held, as ids.
+    """
+
+    reads: Reads
+    epochs: range
+    num_further_epochs: int
+    num_again: int = 0
+    unseeded: UnseededBuffer | None = None
+    pending: tuple[int | str, ...] = ()
 
 
 def old_orders(
@@ -140,6 +159,39 @@ def stopped_hosts(
             OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
         )
     return found, of_all_hosts(buffers, risk)
+
+
+def left_of_readings(
+    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
+) -> LeftOver:
+    """Return what is left where an epoch is a reading of files, of which no example is looked at.
+
+    Raises:
+        UsageError: a risk outside its range.
+    """
+    old, unseeded = stopped_hosts(orders, counts, mode=mode, risk=risk)
+    found = left_of_hosts(old)
+    if unseeded and not len(found.reads) and found.num_further_epochs:
+        # What the buffers held was the rest of the epoch.
+        epoch = found.epochs.stop
+        old = [at_start_of(host, epoch) for host in old]
+        found = left_of_hosts(old)
+    pending: list[int | str] = []
+    for host in [] if unseeded else old:
+        epoch = host.point.epoch
+        pending += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
+        host.order.forget_readings()
+    return replace(found, unseeded=unseeded, pending=tuple(pending))
+
+
+def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
+    """Return what hosts have left of the epochs that they are in."""
+    epochs = epochs_of(old)
+    left = left_of_epochs(old, epochs)
+    check_left(left, old, epochs[-1])
+    unfinished = any(host.point.remaining for host in old)
+    follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
+    return LeftOver(reads=left, epochs=epochs, num_further_epochs=follow)
 
 
 def at_start_of(host: OldHost, epoch: int) -> OldHost:
@@ -257,20 +309,6 @@ def check_left(left: Reads, old: Sequence[OldHost], epoch: int) -> None:
 
 _MOST_CODES = 1 << 28  # examples times epochs, each with a count
 _PER_SECOND = 3_000_000  # examples that are looked up
-
-
-@dataclass(frozen=True, kw_only=True)
-class LeftOver:
-    """What stopped hosts have left of `epochs`, as runs in the order of the files.
-
-    num_further_epochs: how many whole epochs follow these.
-    num_again: examples that hosts were to hand out once more than they are read, as padding.
-    """
-
-    reads: Reads
-    epochs: range
-    num_further_epochs: int
-    num_again: int
 
 
 def left_by_example(
