@@ -28,7 +28,7 @@ from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import Chain, chain_of, of_one_reader, stages_of
-from shardctl.core.stages.pipelines import parts_of, readers_of, with_seeds
+from shardctl.core.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
 from shardctl.core.stages.stages import (
     Batch,
     Filter,
@@ -38,7 +38,6 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
-    Unbatch,
 )
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import UsageError
@@ -155,7 +154,7 @@ class OfReaders(Sharing):
         total, epochs = self._all.num_examples, settings.epochs
         if total * epochs > INT64_MAX:
             raise UsageError(phrase("{epochs=} of {} examples is too many", total, epochs=epochs))
-        batch, self._chain = _last_batch(self._pipeline), self._chain_of(self._pipeline)
+        batch, self._chain = last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
         self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
@@ -295,17 +294,6 @@ class OfReaders(Sharing):
         )
 
 
-def _last_batch(pipeline: Pipeline) -> Batch | None:
-    """Return the batch that is around an element at the end of a row of stages."""
-    around: list[Batch] = []
-    for stage in pipeline.stages:
-        if isinstance(stage, Unbatch):
-            around = around[:-1]
-        elif isinstance(stage, Batch):
-            around.append(stage)
-    return around[-1] if around else None
-
-
 def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:
     """Return a pipeline whose last batch has a size; where there is none it is at the end.
 
@@ -313,7 +301,7 @@ def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:
     >>> text_of(in_batches(parse_stages("batch(4, drop_remainder=True) | map"), 8, drop=False))
     'batch(8) | map'
     """
-    batch, last = Batch(size=size, drop_remainder=drop), _last_batch(pipeline)
+    batch, last = Batch(size=size, drop_remainder=drop), last_batch(pipeline)
     stages = [batch if stage is last else stage for stage in pipeline.stages]
     return replace(pipeline, stages=(*stages, *([batch] if last is None else [])))
 

@@ -19,7 +19,7 @@ from shardctl.core.order.epoch_reading import (
 )
 from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import (
     UNSEEDED_MODES,
     ReaderState,
@@ -42,58 +42,31 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     Raises:
         UsageError: both or neither, no batches to count, past the end.
     """
-    total = order.num_examples
+    total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
         raise UsageError(
             phrase("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
         )
+    longer = phrase("; a longer job has more {epochs}")
+    if SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
+        longer = phrase("{}, or is in a later {pass_index}", longer)
     if consumed is not None:
         if not 0 <= consumed <= total:
+            end = "" if consumed < 0 or not total or settings.is_endless else longer
             raise UsageError(
-                phrase(
-                    "{consumed!}: the order has {} examples{}",
-                    total,
-                    _as_a_pass(order, consumed, total, "consumed"),
-                    consumed=consumed,
-                )
+                phrase("{consumed!}: the order has {} examples{}", total, end, consumed=consumed)
             )
         return consumed
     if not order.has_steps:
         raise UsageError(
             phrase("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
         )
-    steps, num_steps, batch = steps or 0, order.num_steps, order.settings.batch
+    steps, num_steps, batch = steps or 0, order.num_steps, settings.batch
     if steps < 0 or (num_steps is not None and steps > num_steps):
         there = "no end" if num_steps is None else f"{num_steps} batches"
-        raise UsageError(
-            phrase(
-                "{steps!}: the order has {}{}{}",
-                there,
-                "" if batch is None else f" of {batch}",
-                _as_a_pass(order, steps, num_steps or 0, "steps"),
-                steps=steps,
-            )
-        )
+        of, end = "" if batch is None else f" of {batch}", longer if num_steps else ""
+        raise UsageError(phrase("{steps!}: the order has {}{}{}", there, of, end, steps=steps))
     return total if steps == num_steps else order.positions_in_step(steps).start
-
-
-def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
-    """Return how a count over several passes is to be given, "" where there is no such way."""
-    settings = order.settings
-    if count < 0 or not total or settings.is_endless:
-        return ""
-    if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
-        return ""
-    if settings.epochs > 1:
-        return phrase(
-            " in the {epochs=} that are stated; a longer job has more", epochs=settings.epochs
-        )
-    passes, rest = divmod(count, total)
-    return phrase(
-        "; counted over several passes of the dataset it is {pass_index=} {}",
-        Argument(name, rest),
-        pass_index=settings.pass_index + passes,
-    )
 
 
 def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> ResumePlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, get_args
@@ -43,7 +43,7 @@ from shardctl.core.settings.read_settings import (
 )
 from shardctl.core.settings.table import ENDLESS
 from shardctl.core.stages.part import Stage
-from shardctl.core.stages.pipelines import readers_of
+from shardctl.core.stages.pipelines import last_batch, readers_of
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
@@ -342,99 +342,57 @@ def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
 
 
 def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[str, Any]:
-    """Return the fields of file instructions, none where these alone do not continue the plan."""
-    found = _cut_of_reader(order)
-    if found is None:
+    """Return the fields of file instructions, none where these alone do not continue the plan.
+
+    They do where the stages hand out a piece of the reader's order, which each pass has alike.
+    """
+    settings, source, stages = order.settings, order.stages.source, order.stages.stages
+    if not isinstance(source, Read) or source.data is not None or source.settings:
         return {}
-    first, batch = found
-    reader = _reader_of(order, first + order.num_examples)
-    start = min(first + consumed, reader.num_examples)
+    shuffled = settings.shuffles_files and (
+        settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
+    )
+    cached = settings.pass_index and any(isinstance(stage, Cache) for stage in stages)
+    is_read_alike = not (shuffled or cached or settings.host_mode.reads_all)
+    if not is_read_alike or settings.loop != "python" or order.is_endless or settings.is_endless:
+        return {}
+    reader, shape = next(iter(order.readers.values())), order.shape
+    if not order.num_examples or shape is None or len(shape) > 1 or not all(map(_cuts, stages)):
+        return {}
+    first = reader.positions_of(order.codes_at([0]))[1]
+    if len(first) > 1:
+        return {}  # where the same is read twice the piece may be another one
+    start = int(first[0]) + consumed
     # Both ends of the rest are what the pipeline hands out there.
     head = np.arange(min(remaining, _COMPARED))
     places = np.unique(np.concatenate([head, remaining - 1 - head]))
-    if not np.array_equal(order.codes_at(consumed + places), reader.codes_at(start + places)):
+    if start + remaining > reader.num_examples or not np.array_equal(
+        order.codes_at(consumed + places), reader.codes_at(start + places)
+    ):
         return {}
-    stream = resume_point(reader, start).stream
-    reading = reader.reading(stream)
+    reading = reader.reading(0)
     calls: list[AfterRead] = []
     if start + remaining < reading.num_examples:
         calls.append(TakeCall(count=remaining))
-    if batch is not None:
+    if batch := last_batch(order.stages):
         calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
     rest = rest_of_reading(reader.reads, reading, start if remaining else _END)
     return {
         "instructions": replace(rest, files=order.dataset if remaining else order.reads.files),
-        "reader_state": reader_state(reader, stream, start),
+        "reader_state": reader_state(reader, 0, start),
         "continued_by": "file_instructions",
         "after_read": tuple(calls),
     }
 
 
-def _cut_of_reader(order: StagedOrder) -> tuple[int, Batch | None] | None:
-    """Return what the stages skip of the reader's order, and the batch at the end of them.
-
-    None where they are more than cuts, maps and one batch, or read another pass of shuffled files.
-    """
-    settings, source, stages = order.settings, order.stages.source, order.stages.stages
-    if not isinstance(source, Read) or source.data is not None or source.settings:
-        return None
-    if order.is_endless or settings.loop != "python" or settings.host_mode.reads_all:
-        return None
-    shuffled = settings.shuffles_files and settings.reshuffle is not False
-    if settings.shuffles_files and settings.shuffle_seed is None:
-        return None
-    if settings.pass_index and (shuffled or any(isinstance(s, Cache) for s in stages)):
-        return None
-    reader = next(iter(order.readers.values()))
-    return _cut(stages, None if settings.is_endless else reader.epoch_size, order.num_examples)
-
-
-def _cut(
-    stages: Sequence[Stage], size: int | None, num_examples: int
-) -> tuple[int, Batch | None] | None:
-    """Follow a stretch [first, stop) of a reader's order through stages that only cut it."""
-    first, stop, batch = 0, size, None
-    for stage in stages:
-        width = 1 if batch is None else batch.size
-        if isinstance(stage, Skip):
-            if stage.count < 0:
-                stop = first
-            first += max(stage.count, 0) * width
-        elif isinstance(stage, Take):
-            end = first + stage.count * width
-            if stage.count >= 0:
-                stop = end if stop is None else min(stop, end)
-        elif isinstance(stage, Batch):
-            if batch is not None:
-                return None
-            batch = stage
-            if stop is not None and stage.drop_remainder:
-                stop -= max(stop - first, 0) % stage.size
-        elif isinstance(stage, Unbatch):
-            batch = None
-        elif not _changes_nothing(stage):
-            return None
-    if stop is None or max(stop - first, 0) != num_examples:
-        return None
-    return first, batch
-
-
-def _changes_nothing(stage: Stage) -> bool:
+def _cuts(stage: Stage) -> bool:
+    """Whether a stage hands out a piece of what it is given, in the same order."""
     if isinstance(stage, Repeat):
         return stage.count == 1
     if isinstance(stage, Shard):
         return stage.num_shards == 1
-    return isinstance(stage, Map | Prefetch | AssertCardinality | WithOptions | Cache)
-
-
-def _reader_of(order: StagedOrder, stop: int) -> ReaderOrder:
-    """Return the order of the reader alone, of files that repeat as far as `stop`."""
-    reader = next(iter(order.readers.values()))
-    size = reader.epoch_size
-    if not reader.is_one_stream or not size:
-        return reader
-    settings = replace(reader.settings, epochs=max(1, -(-stop // size)))
-    return ReaderOrder(reader.dataset, reader.ranges, settings)
+    kinds = Skip | Take | Batch | Unbatch | Map | Prefetch | AssertCardinality | WithOptions | Cache
+    return isinstance(stage, kinds)
 
 
 # Other loaders than TFDS's reader.
