@@ -9,8 +9,8 @@ import base64
 import importlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from html import escape
 from functools import partial
+from html import escape
 from itertools import islice
 from typing import Any
 

@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any
 
 from shardctl.core.text import printable
+from shardctl.errors import UsageError
 
 
 class Placeholder(str):
@@ -167,3 +168,8 @@ def spelled(text: object, spell: Callable[[Argument], str]) -> str:
 def named_arguments(text: object) -> tuple[Argument, ...]:
     """Return the arguments that a text, or an error, names, in order."""
     return tuple(part for part in _parts(text) if isinstance(part, Argument))
+
+
+def refused(template: str, *values: object, **arguments: object) -> UsageError:
+    """Return the error that says a phrase, to be raised."""
+    return UsageError(phrase(template, *values, **arguments))

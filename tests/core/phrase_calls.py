@@ -1,9 +1,10 @@
-"""Every call of `phrase` in the package, as it is in the source."""
+"""Every call of `phrase` and `refused` in the package, as it is in the source."""
 
 from __future__ import annotations
 
 import ast
 import functools
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,6 +21,10 @@ def calls_of_phrase() -> list[tuple[str, ast.Call]]:
 def _calls() -> Iterator[tuple[str, ast.Call]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         source = path.read_text("utf-8")
-        for node in ast.walk(ast.parse(source)) if "phrase" in source else ():
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "phrase":
+        if path.name == "phrase.py":
+            continue
+        names = re.search(r"^from shardctl\.core\.phrase import (.*)$", source, re.MULTILINE)
+        kinds = {"phrase", "refused"} & set(names[1].split(", ") if names else ())
+        for node in ast.walk(ast.parse(source)) if kinds else ():
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in kinds:
                 yield f"{path.relative_to(PACKAGE)}:{node.lineno}", node

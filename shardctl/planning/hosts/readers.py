@@ -23,7 +23,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.core.settings.reads import settings_of_read
@@ -40,7 +40,6 @@ from shardctl.core.stages.stages import (
     Shard,
 )
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.hosts.sharing import OfLoader, Run, Sharing, run_of
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
@@ -88,21 +87,17 @@ def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
 def _refuse_one_host(stages: Pipeline) -> None:
     for part in parts_of(stages):
         if isinstance(part, Shard) and part.num_shards > 1:
-            raise UsageError(
-                phrase(
-                    "{stages}: shard({}, {}) picks one host, and all are compared here; leave it "
-                    "out, for right behind the reader it is the strategy examples",
-                    part.num_shards,
-                    part.index,
-                )
+            raise refused(
+                "{stages}: shard({}, {}) picks one host, and all are compared here; leave it "
+                "out, for right behind the reader it is the strategy examples",
+                part.num_shards,
+                part.index,
             )
         if isinstance(part, Filter | Opaque):
-            raise UsageError(
-                phrase(
-                    "{stages}: how many examples of a host pass {} depends on which they are; ask "
-                    "simulate for one host after the other",
-                    part.name if isinstance(part, Filter) else part.call,
-                )
+            raise refused(
+                "{stages}: how many examples of a host pass {} depends on which they are; ask "
+                "simulate for one host after the other",
+                part.name if isinstance(part, Filter) else part.call,
             )
 
 
@@ -153,7 +148,7 @@ class OfReaders(Sharing):
         self.reads = self._all.reads
         total, epochs = self._all.num_examples, settings.epochs
         if total * epochs > INT64_MAX:
-            raise UsageError(phrase("{epochs=} of {} examples is too many", total, epochs=epochs))
+            raise refused("{epochs=} of {} examples is too many", total, epochs=epochs)
         batch, self._chain = last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
@@ -182,11 +177,9 @@ class OfReaders(Sharing):
             UsageError: a reader of the stages that is there more than once.
         """
         if self.reads_again:
-            raise UsageError(
-                phrase(
-                    "{stages} read the same more than once, and hosts counts each reader once; "
-                    "simulate with {host} says what one host reads"
-                )
+            raise refused(
+                "{stages} read the same more than once, and hosts counts each reader once; "
+                "simulate with {host} says what one host reads"
             )
         mode = HOST_MODES[way]
         for resolved in self._found:
@@ -263,19 +256,15 @@ class OfReaders(Sharing):
         orders, seen = list(self._orders(pipeline, shares)), []
         for order in orders:
             if order.is_endless:
-                raise UsageError(
-                    phrase(
-                        "{stages} have no end, so the evaluation has none either: no host is ever "
-                        "done; end them with take(N), or leave out the repeat"
-                    )
+                raise refused(
+                    "{stages} have no end, so the evaluation has none either: no host is ever "
+                    "done; end them with take(N), or leave out the repeat"
                 )
             if order.shape != (batch,):
-                raise UsageError(
-                    phrase(
-                        "{stages} make elements of several examples before they batch them; an "
-                        "evaluation is counted of stages that end in batches of single examples, "
-                        "as in 'map | batch(64)'"
-                    )
+                raise refused(
+                    "{stages} make elements of several examples before they batch them; an "
+                    "evaluation is counted of stages that end in batches of single examples, "
+                    "as in 'map | batch(64)'"
                 )
             found = np.zeros(order.dataset.splits[0].num_examples, np.bool_)
             for codes in order.chunks(0, order.num_examples):

@@ -16,7 +16,7 @@ from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.resume.resume_plan import (
     MAX_HOSTS,
     AfterRead,
@@ -108,19 +108,15 @@ def resume_on_hosts(
     dataset, spec, settings = without_stages(dataset, spec, given)
     if settings.host is not None:
         if given.host is not None:
-            raise UsageError(
-                phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
-            )
+            raise refused("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
         settings = replace(settings, host=None)  # a shard of the stages was that of one host
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
     if settings.is_endless:
-        raise UsageError(
-            phrase(
-                "{} with {to_hosts}: the epochs of each host run into one another without end, so "
-                "nothing is left over to share; resume each host by itself",
-                ENDLESS,
-            )
+        raise refused(
+            "{} with {to_hosts}: the epochs of each host run into one another without end, so "
+            "nothing is left over to share; resume each host by itself",
+            ENDLESS,
         )
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
     counts = _counts([p.order for p in planned], consumed, steps)
@@ -307,15 +303,13 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     mode, num_files = order.settings.host_mode, len(order.reads)
     if not follow or not mode.refuses_files(num_files, to_hosts):
         return
-    raise UsageError(
-        phrase(
-            "{to_hosts=}: {}, so no host could read the epochs that follow; go on with {} at most, "
-            "or state {epochs=} for the rest of this epoch alone",
-            mode.refusal(to_hosts, num_idle=0, num_files=num_files),
-            num_files,
-            to_hosts=to_hosts,
-            epochs=order.settings.epochs - follow,
-        )
+    raise refused(
+        "{to_hosts=}: {}, so no host could read the epochs that follow; go on with {} at most, "
+        "or state {epochs=} for the rest of this epoch alone",
+        mode.refusal(to_hosts, num_idle=0, num_files=num_files),
+        num_files,
+        to_hosts=to_hosts,
+        epochs=order.settings.epochs - follow,
     )
 
 
@@ -332,12 +326,10 @@ def _counts(
     if len(each) == 1:
         each *= len(orders)
     elif len(each) != len(orders):
-        raise UsageError(
-            phrase(
-                "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
-                len(each),
-                hosts=len(orders),
-            )
+        raise refused(
+            "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
+            len(each),
+            hosts=len(orders),
         )
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
@@ -366,9 +358,7 @@ def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
         UsageError: less than one host.
     """
     if not 1 <= num_hosts <= MAX_HOSTS:
-        raise UsageError(
-            phrase("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
-        )
+        raise refused("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
     total = reads.num_examples
     shares = []
     for index in range(num_hosts):

@@ -19,7 +19,7 @@ from shardctl.core.order.epoch_reading import (
 )
 from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.resume.resume_plan import (
     UNSEEDED_MODES,
     ReaderState,
@@ -31,7 +31,7 @@ from shardctl.core.resume.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, b
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
 
@@ -44,28 +44,22 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     """
     total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
-        raise UsageError(
-            phrase("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-        )
+        raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
     longer = phrase("; a longer job has more {epochs}")
     if SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
         longer = phrase("{}, or is in a later {pass_index}", longer)
     if consumed is not None:
         if not 0 <= consumed <= total:
             end = "" if consumed < 0 or not total or settings.is_endless else longer
-            raise UsageError(
-                phrase("{consumed!}: the order has {} examples{}", total, end, consumed=consumed)
-            )
+            raise refused("{consumed!}: the order has {} examples{}", total, end, consumed=consumed)
         return consumed
     if not order.has_steps:
-        raise UsageError(
-            phrase("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
-        )
+        raise refused("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
     steps, num_steps, batch = steps or 0, order.num_steps, settings.batch
     if steps < 0 or (num_steps is not None and steps > num_steps):
         there = "no end" if num_steps is None else f"{num_steps} batches"
         of, end = "" if batch is None else f" of {batch}", longer if num_steps else ""
-        raise UsageError(phrase("{steps!}: the order has {}{}{}", there, of, end, steps=steps))
+        raise refused("{steps!}: the order has {}{}{}", there, of, end, steps=steps)
     return total if steps == num_steps else order.positions_in_step(steps).start
 
 
@@ -316,23 +310,19 @@ def order_to_resume(
         and settings.reader.on_tf_data
         and not settings.takes("buffer")
     ):
-        raise UsageError(
-            phrase(
-                "{mode!} with {stages}: how far several stages have read is not known without "
-                "their seeds; plan from a log, {seen=CODES}",
-                mode=mode,
-            )
+        raise refused(
+            "{mode!} with {stages}: how far several stages have read is not known without "
+            "their seeds; plan from a log, {seen=CODES}",
+            mode=mode,
         )
     if risk is not None and mode != "at-least-once":
-        raise UsageError(phrase("{risk} is read with {mode=at-least-once} only"))
+        raise refused("{risk} is read with {mode=at-least-once} only")
     if not settings.buffer_is_open:
         if unseeded and settings.buffer is not None:
-            raise UsageError(
-                phrase(
-                    "{mode!} is for a buffer whose seed is not known; with its seed "
-                    "{mode=exactly-once} loses and repeats nothing",
-                    mode=mode,
-                )
+            raise refused(
+                "{mode!} is for a buffer whose seed is not known; with its seed "
+                "{mode=exactly-once} loses and repeats nothing",
+                mode=mode,
             )
         return made(settings)
     planned = made(with_any_buffer_seed(settings))

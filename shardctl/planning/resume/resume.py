@@ -20,7 +20,7 @@ from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, NONE, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
@@ -59,7 +59,6 @@ from shardctl.core.stages.stages import (
     WithOptions,
 )
 from shardctl.core.text import choices, nearest_first
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, order_of, plan_order
 from shardctl.planning.pinned_sources import resolved_reading, without_stages
@@ -133,12 +132,10 @@ def resume(
     (4000, 26000, ['set_epoch(epoch=3)', 'skip(batches=40)'])
     """
     if mode not in get_args(BufferMode):
-        raise UsageError(
-            phrase(
-                "{mode!}: choose from {}",
-                choices(nearest_first(mode, get_args(BufferMode))),
-                mode=mode,
-            )
+        raise refused(
+            "{mode!}: choose from {}",
+            choices(nearest_first(mode, get_args(BufferMode))),
+            mode=mode,
         )
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:

@@ -16,7 +16,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import MAX_HOSTS, UNSEEDED_MODES
 from shardctl.core.resume.shared_rest import SharedRest
@@ -46,7 +46,6 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.text import counted
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.rest_of_epoch import (
@@ -119,9 +118,7 @@ def old_orders(
 ) -> list[PlannedOrder]:
     """Return the order of each of the hosts that stopped; without a seed, see `order_to_resume`."""
     if not 1 <= hosts <= MAX_HOSTS:
-        raise UsageError(
-            phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
-        )
+        raise refused("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
     check_shared(settings, hosts)
     resolved = resolved_reading(dataset, spec, settings)
     of_first = as_host(settings, 0, hosts, of=hosts)
@@ -324,11 +321,9 @@ def left_by_example(
     """
     first = orders[0]
     if first.num_epochs is None:
-        raise UsageError(
-            phrase(
-                "{to_hosts} with {stages} without end: nothing is left over to share; end them, as "
-                "in 'repeat(3)', or continue on as many hosts, each by its own plan"
-            )
+        raise refused(
+            "{to_hosts} with {stages} without end: nothing is left over to share; end them, as "
+            "in 'repeat(3)', or continue on as many hosts, each by its own plan"
         )
     _check_countable(first, 1)
     progress = Progress(
@@ -380,13 +375,11 @@ def num_after(order: Order, epoch: int) -> int:
 
 def _check_countable(order: Order, num_epochs: int) -> None:
     if order.codes.num_codes * num_epochs > _MOST_CODES:
-        raise UsageError(
-            phrase(
-                "{to_hosts}: {:,} examples in {} are too many to look at one by one; plan a part "
-                "of the spec, or fewer {epochs}",
-                order.codes.num_codes,
-                counted(num_epochs, "epoch"),
-            )
+        raise refused(
+            "{to_hosts}: {:,} examples in {} are too many to look at one by one; plan a part "
+            "of the spec, or fewer {epochs}",
+            order.codes.num_codes,
+            counted(num_epochs, "epoch"),
         )
 
 
@@ -472,26 +465,22 @@ def check_shared(settings: ReadSettings, hosts: int) -> None:
     unshared = _unshared(pipeline, hosts)
     if hosts not in counts and counts:
         count, part = counts.popitem()
-        raise UsageError(
-            phrase(
-                "{stages}: {} is of {} hosts, and {hosts=} stopped; the two must be the same",
-                text_of_part(part),
-                count,
-                hosts=hosts,
-            )
+        raise refused(
+            "{stages}: {} is of {} hosts, and {hosts=} stopped; the two must be the same",
+            text_of_part(part),
+            count,
+            hosts=hosts,
         )
     if not counts and unshared == [pipeline.source]:
         return
     if hosts > 1 and unshared:
-        raise UsageError(
-            phrase(
-                "{stages}: every host reads all of {}, for nothing says that {hosts=} share it; "
-                "state it, as in read(train, host=0/{}) or by shard({}, 0) behind it",
-                text_of_part(unshared[0]),
-                hosts,
-                hosts,
-                hosts=hosts,
-            )
+        raise refused(
+            "{stages}: every host reads all of {}, for nothing says that {hosts=} share it; "
+            "state it, as in read(train, host=0/{}) or by shard({}, 0) behind it",
+            text_of_part(unshared[0]),
+            hosts,
+            hosts,
+            hosts=hosts,
         )
 
 
