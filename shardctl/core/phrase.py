@@ -17,6 +17,7 @@ from enum import Enum
 from typing import Any
 
 from shardctl.core.text import printable
+from shardctl.errors import UsageError
 
 
 class Placeholder(str):
@@ -104,6 +105,16 @@ def phrase(template: str, *values: object, **arguments: object) -> Phrase:
     'no split {cycle}'
     """
     return Phrase(_filled(template, iter(values), arguments))
+
+
+def misuse(template: str, *values: object, **arguments: object) -> UsageError:
+    """Return the error of a value that breaks a rule, said by a phrase.
+
+    >>> raise misuse("{cycle=}: a number is needed", cycle="x")
+    Traceback (most recent call last):
+    shardctl.errors.UsageError: cycle="x": a number is needed
+    """
+    return UsageError(phrase(template, *values, **arguments))
 
 
 def _filled(

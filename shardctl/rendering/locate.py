@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
 
-from shardctl.core.columns import Records, RecordStream
+from shardctl.core.columns import RecordStream
 from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
-from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, Match, matches_at
+from shardctl.planning.locate import MATCH_FIELDS, Located, Match
 from shardctl.rendering.text.step_rows import order_head, order_heading
 from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
 
 CSV_HEADER = MATCH_FIELDS
 
 
-def locate_table(located: Located | Locating, screen: Screen, *, spec: str) -> Iterator[str]:
-    """Yield the pipeline's line and a row for each match, as it is found."""
+def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str]:
+    """Yield the pipeline's line and a row for each match."""
     order = located.order
     yield from order_heading(spec, order, screen)
-    matches = iter(located.matches)
-    first = next(matches, None)
-    if first is None:
+    if not located.matches:
         yield paragraph("no matches", screen)
         return
     columns = [Column(heading="position"), Column(heading="epoch")]
@@ -32,11 +29,8 @@ def locate_table(located: Located | Locating, screen: Screen, *, spec: str) -> I
         Column(heading="file", align="left", names_files=True),
         Column(heading="index"),
     ]
-    widest = None
-    if isinstance(located, Locating) and located.widest is not None:
-        widest = [_row(order, match) for match in matches_at(order, *located.widest)]
-    rows = (_row(order, match) for match in chain((first,), matches))
-    yield from table_pieces(columns, rows, screen, widest=widest)
+    rows = located.matches.map(lambda match: _row(order, match))
+    yield from table_pieces(columns, rows, screen)
     if located.sources:
         yield paragraph("handed out by then, the last position included:", screen)
         columns = [Column(heading="source", align="left"), Column(heading="examples")]
@@ -50,33 +44,22 @@ def _row(order: Order, match: Match) -> list[str]:
     return [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
 
 
-def locate_document(located: Located | Locating) -> Document:
+def locate_document(located: Located) -> Document:
     """Return the document of `locate`."""
     return {
         **order_head("locate", located.order),
-        "matches": _records(located),
+        "matches": located.matches.records,
         **_sources(located),
     }
 
 
-def _records(located: Located | Locating) -> Records | RecordStream | list[object]:
-    """Return the record of each match; where they are still to come, after a look for the first."""
-    if isinstance(located, Located):
-        return located.matches.records
-    pieces = located.records.pieces()
-    first = next(pieces, None)
-    if first is None:
-        return []
-    return RecordStream(MATCH_FIELDS, lambda: chain((first,), pieces))
-
-
-def _sources(located: Located | Locating) -> Document:
+def _sources(located: Located) -> Document:
     """Return how much of each source is handed out by then, nothing where there is one alone."""
     if not located.sources:
         return {}
     return {"sources": [{"spec": one.spec, "consumed": one.consumed} for one in located.sources]}
 
 
-def locate_rows(located: Located | Locating) -> RecordStream:
+def locate_rows(located: Located) -> RecordStream:
     """Return the record of each match."""
-    return located.matches.records if isinstance(located, Located) else located.records
+    return located.matches.records

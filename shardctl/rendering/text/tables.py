@@ -112,13 +112,11 @@ def table_pieces(
     screen: Screen,
     *,
     keep: int | None = None,
-    widest: Sequence[Sequence[str]] | None = None,
 ) -> Iterator[str]:
     """Yield a table as text; rows that are made on demand are made twice, and never all kept.
 
     Of more than `keep` rows a screen that abridges gets the first and the last, and between them a
-    line that counts the others. Where rows are still to come, `widest` are some with cells as wide
-    as theirs and all names of files among them.
+    line that counts the others.
 
     >>> columns, rows = [Column(heading="take")], [["1"], ["2"], ["3"], ["4"]]
     >>> print(table(columns, rows, Screen(width=80, abridged=True), keep=2), end="")
@@ -136,22 +134,17 @@ def table_pieces(
                 yield filled(texts, count, [*map(_padded, forms, cells_of_all)])
             return
     shown, gap = _shown(rows, keep, screen)
-    cells: Iterable[Sequence[str]]
     cells_of = partial(_cells, screen)
-    if widest is None:
-        cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
-        measured = cells
-    else:
-        cells, measured = map(cells_of, shown), list(map(cells_of, widest))
+    cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
     headings = [column.heading for column in columns]
     widths = list(map(display_width, headings))
-    for some in _some_at_once(measured):
+    for some in _some_at_once(cells):
         widths = list(map(max, widths, map(_widest, zip(*some, strict=True))))
     fitting = _fitting(widths, columns, screen.width)
     if fitting is None:
         yield from _records(headings, cells, gap, screen)
         return
-    eliding = _eliding(measured, widths, fitting, columns)
+    eliding = _eliding(cells, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
     form = _GAP.join(_forms(columns, fitting))
