@@ -11,9 +11,9 @@ from shardctl.core.loaders.handed_out import (
     Deal,
     Dealt,
     EpochByEpoch,
+    EqualBatches,
     HandedOut,
     UnequalBatches,
-    batches_of_epochs,
 )
 from shardctl.core.loaders.hugging_face.eras import (
     Era,
@@ -119,12 +119,12 @@ def _streamed(asked: Asked) -> HandedOut:
             return streams[0] if streams else np.empty(0, np.int64)
         return in_turn(streams, block)[0]
 
-    batches: Batches | None
-    if asked.workers and asked.batch is not None:
+    batches: Batches | None = None
+    if asked.batch is not None and not asked.workers and len(set(totals)) == 1:
+        batches = EqualBatches(totals[0], block, epochs=len(totals))
+    elif asked.batch is not None:
         lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
-        batches = UnequalBatches(np.concatenate(lengths))
-    else:
-        totals, batches = batches_of_epochs(totals, asked.batch, drop_remainder=drops)
+        batches = UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
     shuffles = asked.seed is not None
     whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
