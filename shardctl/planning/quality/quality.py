@@ -36,7 +36,6 @@ from shardctl.planning.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.planning.quality.sample import (
-    KeptSample,
     OrderSample,
     Sampled,
     epoch_length,
@@ -81,7 +80,7 @@ class Quality(Tabular):
     question: what was measured, for what it would be under other settings.
     element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
         that is not known, or there is no buffer. memory: what an amount of memory buys.
-    sampled: None where every position is measured. kept: what was measured, in little memory.
+    sample: what was measured, of which pictures are made. sampled: None where that is all of it.
     """
 
     spec: str
@@ -104,13 +103,8 @@ class Quality(Tabular):
     memory: MemoryBudget | None
     sampled: Sampled | None
     question: Question = field(repr=False, compare=False)
-    kept: KeptSample = field(repr=False, compare=False)
+    sample: OrderSample = field(repr=False, compare=False)
     warnings: tuple[str, ...] = ()
-
-    @property
-    def sample(self) -> OrderSample:
-        """What was measured, of which pictures are made; made anew of what is kept of it."""
-        return self.kept.of(self.order)
 
     @property
     def weakest(self) -> Metric:
@@ -214,8 +208,6 @@ def quality_of(
     window = _window(order, num_examples)
     splits = tuple({piece.split.name: piece.split for piece in planned.ranges}.values())
     question = Question(
-        dataset=order.dataset,
-        ranges=planned.ranges,
         settings=order.settings,
         window=window,
         num_classes=num_classes,
@@ -250,7 +242,7 @@ def quality_of(
         memory=None if budget is None else memory_budget(question, budget),
         sampled=sample.sampled,
         question=question,
-        kept=sample.kept,
+        sample=sample,
         warnings=(*planned.resolved.warnings, *planned.of_version, *_notes(assumed, order)),
     )
 
