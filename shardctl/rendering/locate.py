@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
+from operator import attrgetter
 
 from shardctl.core.columns import RecordStream
-from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
-from shardctl.planning.locate import MATCH_FIELDS, Located, Match
+from shardctl.planning.locate import Located
 from shardctl.rendering.text.step_rows import order_head, order_heading
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, table, table_pieces
 
-CSV_HEADER = MATCH_FIELDS
+_SOURCES = columns("<spec=source consumed=examples")
 
 
 def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str]:
@@ -21,27 +22,13 @@ def locate_table(located: Located, screen: Screen, *, spec: str) -> Iterator[str
     if not located.matches:
         yield paragraph("no matches", screen)
         return
-    columns = [Column(heading="position"), Column(heading="epoch")]
-    if order.has_steps:
-        columns += [Column(heading="step"), Column(heading="in batch")]
-    columns += [
-        Column(heading="id"),
-        Column(heading="file", align="left", names_files=True),
-        Column(heading="index"),
-    ]
-    rows = located.matches.map(lambda match: _row(order, match))
-    yield from table_pieces(columns, rows, screen)
+    batched = "step index_in_batch=in_batch" if order.has_steps else ""
+    shown = columns(f"position epoch {batched} id *filename=file index_in_shard=index")
+    row = attrgetter(*(column.field for column in shown))
+    yield from table_pieces(shown, located.matches.map(row), screen)
     if located.sources:
         yield paragraph("handed out by then, the last position included:", screen)
-        columns = [Column(heading="source", align="left"), Column(heading="examples")]
-        yield table(columns, [[one.spec, f"{one.consumed:,}"] for one in located.sources], screen)
-
-
-def _row(order: Order, match: Match) -> list[str]:
-    cells: list[object] = [match.position, match.epoch]
-    if order.has_steps:
-        cells += [match.step, match.index_in_batch]
-    return [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
+        yield table(_SOURCES, cells_of(_SOURCES, located.sources), screen)
 
 
 def locate_document(located: Located) -> Document:
@@ -49,15 +36,8 @@ def locate_document(located: Located) -> Document:
     return {
         **order_head("locate", located.order),
         "matches": located.matches.records,
-        **_sources(located),
+        **({"sources": list(map(asdict, located.sources))} if located.sources else {}),
     }
-
-
-def _sources(located: Located) -> Document:
-    """Return how much of each source is handed out by then, nothing where there is one alone."""
-    if not located.sources:
-        return {}
-    return {"sources": [{"spec": one.spec, "consumed": one.consumed} for one in located.sources]}
 
 
 def locate_rows(located: Located) -> RecordStream:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from shardctl.core.phrase import listed, phrase
-from shardctl.core.shuffle.passes import file_shuffle_passes
+from shardctl.core.shuffle.passes import iterators_per_pass
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,
     Pipeline,
@@ -178,15 +178,14 @@ def racy_pass(context: LintContext) -> Iterator[Violation]:
             )
         return
     for read in context.trained if settings.loop == "keras-fit" and context.knows_length else ():
-        passes = file_shuffle_passes(
-            num_epochs=settings.epochs,
-            loop=settings.loop,
-            under_user_shuffle=settings.buffer is not None,
-            reshuffle=settings.reshuffle,
-            partial_last_batch=_ends_in_part(context, read),
-        )
         try:
-            passes.iterators_per_pass()
+            iterators_per_pass(
+                settings.epochs,
+                fused=False,
+                loop=settings.loop,
+                under_shuffle=settings.buffer is not None,
+                partial_last_batch=_ends_in_part(context, read),
+            )
         except UnpredictableOrderError:
             yield Violation(
                 f"each Keras epoch repeats the dataset {settings.epochs:,} times, and from the "
