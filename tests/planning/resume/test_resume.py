@@ -318,8 +318,8 @@ def test_steps_past_the_end_lead_to_more_epochs_or_a_later_pass() -> None:
         resume("cifar10", "train", settings, steps=12_345)
     # 3 epochs of 50,000 examples are 1,171.9 batches of 128.
     assert str(refused.value) == (
-        "--steps '12345': the order has 1172 batches of 128; a longer job has more --epochs, or is in "
-        "a later --pass"
+        "--steps '12345': the order has 1172 batches of 128; a longer job has more --epochs, or "
+        "is in a later --pass"
     )
 
 
