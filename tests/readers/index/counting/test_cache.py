@@ -97,7 +97,13 @@ def test_no_flipped_bit_becomes_a_wrong_count(tmp_path: Path) -> None:
 def test_what_is_sealed_and_of_another_form_is_not_believed(tmp_path: Path) -> None:
     kept(tmp_path, task())
     (path,) = (tmp_path / "counts").iterdir()
-    others: tuple[object, ...] = ([], {"a": 5}, {"a": []}, {"a": ["tfrecord", 0, 9, OLD, "5", None]}, None)
+    others: tuple[object, ...] = (
+        [],
+        {"a": 5},
+        {"a": []},
+        {"a": ["tfrecord", 0, 9, OLD, "5", None]},
+        None,
+    )
     for rows in others:
         body = json.dumps(rows).encode()
         path.write_bytes(b"%08x\n%b" % (zlib.crc32(body), body))
