@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.shard_files import files_field, files_of_field
@@ -24,7 +24,7 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_document
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.layout_document import folder_of_layout
+from shardctl.readers.layout_document import check_totals, folder_of_layout, stated_dataset
 
 KIND = "index"
 
@@ -223,41 +223,28 @@ def read_index_document(
         DatasetError: another format version; a field that is missing, ill-formed or contradicts
             another one.
     """
-    layout = fields.mapping(document, "a layout")
-    if layout.get("format_version") != FORMAT_VERSION:
-        version = fields.shown(layout.get("format_version"))
-        raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
-    if "check" in layout:
+    sizes, versions = list[Sequence[int]](), list[Sequence[str]]()
+
+    def split(record: Mapping[str, object], folder: str | None) -> Split:
+        found, of_shards, said = _read_split(record, folder)
+        sizes.append(of_shards)
+        versions.append(said)
+        return found
+
+    if isinstance(document, Mapping) and "check" in document:
         raise DatasetError("it is what index --check said of a layout, and no layout itself")
-    stated = read_head(layout)
-    folder = data_dir(stated.data_dir)
+    layout, dataset = stated_dataset(document, data_dir, split)
     broken = [
         fields.record(_Broken, item, f"broken[{index}]").file()
         for index, item in enumerate(fields.items(layout.get("broken", []), "broken"))
     ]
-    parts = [
-        _read_split(fields.mapping(item, "a split"), folder)
-        for item in fields.items(layout.get("splits"), "splits")
-    ]
-    dataset = Dataset(
-        name=stated.name,
-        config=stated.config,
-        version=stated.version,
-        file_format=fields.file_format(stated.file_format),
-        compression=fields.compression(layout.get("compression")),
-        data_dir=folder,
-        notes=tuple(_left_out(layout, broken)),
-        ordered=fields.flag(layout.get("ordered", False), "ordered"),
-        splits=tuple(split for split, _, _ in parts),
-        origin=COUNTED_LAYOUT,
-    )
-    if dataset.fingerprint != stated.fingerprint:
+    if dataset.fingerprint != read_head(layout).fingerprint:
         raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")
     globs = fields.mapping(layout.get("globs", {}), "globs").items()
     return IndexedLayout(
-        dataset=dataset,
-        sizes=[sizes for _, sizes, _ in parts],
-        versions=[versions for _, _, versions in parts],
+        dataset=replace(dataset, notes=tuple(_left_out(layout, broken)), origin=COUNTED_LAYOUT),
+        sizes=sizes,
+        versions=versions,
         broken=broken,
         paths=fields.texts(layout.get("paths", []), "paths"),
         globs={fields.split_name(name): fields.text(glob, "a glob") for name, glob in globs},
@@ -281,10 +268,7 @@ def _read_split(
     name = fields.split_name(record.get("name"))
     with fields.said_about(f"split {quoted(name)}"):
         lengths = _counts(record, "shard_lengths")
-        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
-            if record.get(key, actual) != actual:
-                said = fields.shown(record[key])
-                raise DatasetError(f"{key} {said} is not that of shard_lengths, {actual}")
+        check_totals(record, lengths)
         sizes = _counts(record, "shard_bytes")
         versions = tuple(map(str, fields.items(record.get("versions"), "versions")))
         if not len(sizes) == len(versions) == len(lengths):

@@ -282,7 +282,7 @@ class _Inflated(Forwards):
         if self._inflate.eof:  # of ZLIB, behind which TensorFlow reads nothing
             return b""
         try:
-            output = self._inflate.decompress(self._input, BUFFER)
+            output: bytes = self._inflate.decompress(self._input, BUFFER)
         except zlib.error as error:
             said = str(error).split(": ")[-1]
             behind = f"behind byte {self.num_unpacked} of the file"

@@ -149,8 +149,7 @@ def verify_files(
             num_bytes_read=contents.num_bytes_read,
         )
         ways.update([contents.checked] if contents.whole else ())
-    needed = ((number, shard) for number in numbers
-              for shard, length in enumerate(dataset.splits[number].shard_lengths) if length)  # fmt: skip
+    needed = [file[0] for file in files if _length(dataset, file[0])]
     findings = (
         *(one for one in dataset.damaged if one.split in {split.name for split in chosen}),
         *missing_as_one(dataset, sorted({*needed, *found}), found),
@@ -188,6 +187,10 @@ def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[File
         if length or size is not None:
             folder, name = split.location(shard)
             yield (number, shard), file_in(folder or "", name), size or 0
+
+
+def _length(dataset: Dataset, place: Place) -> int:
+    return dataset.splits[place[0]].shard_lengths[place[1]]
 
 
 def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:

@@ -18,7 +18,9 @@ from tests.record_files import framed, header
 
 
 def files(folder: Path, count: int) -> list[FileToRead]:
-    return [((0, shard), str(folder / str(shard)), 17 * shard * (shard < 50)) for shard in range(count)]
+    return [
+        ((0, shard), str(folder / str(shard)), 17 * shard * (shard < 50)) for shard in range(count)
+    ]
 
 
 def test_every_file_is_answered_once(tmp_path: Path) -> None:
