@@ -56,6 +56,16 @@ class Operation:
         """The one dataset that it reads."""
         return self.inputs[0]
 
+    def all(self) -> Iterator[Operation]:
+        """Yield it and all that it reads, each once."""
+        waiting, seen = [self], set()
+        while waiting:
+            operation = waiting.pop()
+            if id(operation) not in seen:
+                seen.add(id(operation))
+                yield operation
+                waiting += operation.inputs
+
     def number(self, name: str) -> int:
         """Return an argument that is a whole number.
 
@@ -109,10 +119,6 @@ class Library:
         """Return the function of a name, None where the graph has none."""
         found = self._functions.get(name)
         return None if found is None else Function(definition=found, library=self)
-
-    def all(self) -> Iterator[Any]:
-        """Yield the definitions of all functions."""
-        yield from self._functions.values()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

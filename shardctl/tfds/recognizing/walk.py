@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
@@ -440,7 +440,7 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
     """
     users: dict[str, set[tuple[object, int]]] = defaultdict(set)
     with_state: dict[str, bool] = {}
-    for operation in _all(root):
+    for operation in root.all():
         user = operation.object_name or id(operation)
         for place, used in enumerate(operation.inputs):
             if used.object_name is not None:
@@ -455,20 +455,10 @@ def _label(index: int) -> str:
     return _LETTERS[letter] + (str(rounds) if rounds else "")
 
 
-def _all(root: Operation) -> Iterator[Operation]:
-    waiting, seen = [root], set()
-    while waiting:
-        operation = waiting.pop()
-        if id(operation) not in seen:
-            seen.add(id(operation))
-            yield operation
-            waiting += operation.inputs
-
-
 def _has_state(root: Operation) -> bool:
     return any(
         operation.op in CACHES or (operation.op in SHUFFLES and _reshuffles(operation))
-        for operation in _all(root)
+        for operation in root.all()
     )
 
 
