@@ -14,15 +14,12 @@ from shardctl.core.text import counted, first_upper
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.sample import (
-    COMPLETE_LIMIT,
     OrderSample,
-    codes_of_stretches,
     epoch_length,
-    sample_epoch,
 )
 from shardctl.planning.quality.score import MIXED, Verdict, even_from_afar
 from shardctl.planning.quality.storage_order import storage_order
-from shardctl.planning.shard_map import NUM_COLUMNS, NUM_ROWS, one_in_each_part
+from shardctl.planning.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.rendering.quality.quality import best_line, measured_line
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.picture import (
@@ -91,15 +88,11 @@ def places(order: Order, sample: OrderSample | None = None) -> tuple[Int64s, int
     are looked up, one in each of equal parts: a stretch would show the few shards that the
     interleave has open.
     """
-    num_positions = epoch_length(order)
-    if (sample is None or not sample.complete) and num_positions <= COMPLETE_LIMIT:
-        sample = sample_epoch(order)
-    if sample is not None and sample.complete:
+    sample = whole_epoch(order, sample)
+    if sample is not None:
         return sample.ranks[0], sample.num_ranks
-    positions = one_in_each_part(0, num_positions, _LOOKED_UP, np.random.default_rng(0))
     storage = storage_order(order)
-    ranks, _ = storage.of(codes_of_stretches(order, 0, positions, 1, exact=False).ravel())
-    return ranks, storage.num_ranks
+    return storage.of(looked_up(order, _LOOKED_UP))[0], storage.num_ranks
 
 
 def score_picture(quality: Quality) -> Picture:
