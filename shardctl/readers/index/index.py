@@ -83,7 +83,7 @@ def index(
     agreed, said_by = 0, tuple[str, ...]()
     if keep_going or not arranged.problems:
         sidecars = Sidecars(arranged.sidecars)
-        with known_counts(cache=cache, earlier=earlier, sidecars=sidecars) as known:
+        with known_counts(cache=cache, earlier=earlier) as known:
             counts = count_files(
                 files.all,
                 files.file_format,
