@@ -9,7 +9,7 @@ import pytest
 
 from shardctl import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.torch.sampler import Drawing, asked_by_torchdata, drawing
+from shardctl.torch.sampler import Drawing, asked_by_torchdata, check_drawing, drawing
 
 
 class Asks:
@@ -70,14 +70,14 @@ def test_loaders_are_known(workers: int, batch: int | None) -> None:
         (Drawing(batch=8), {}, "batches of 8, and the settings of 1"),
         (Drawing(batch=8), {"batch": 4}, "batches of 8, and the settings of 4"),
         (Drawing(batch=5, drop_last=True), {"batch": 5}, None),
-        (Drawing(batch=8, drop_last=True), {"batch": 8}, "drop_remainder=True"),
+        (Drawing(batch=8, drop_last=True), {"batch": 8}, "--drop-remainder"),
     ],
 )
 def test_other_batches_are_refused(
     found: Drawing, settings: dict[str, Any], words: str | None
 ) -> None:
     if words is None:
-        found.check(ReadSettings(**settings), 25)
+        check_drawing(found, ReadSettings(**settings), 25)
         return
     with pytest.raises(UsageError, match=words):
-        found.check(ReadSettings(**settings), 25)
+        check_drawing(found, ReadSettings(**settings), 25)

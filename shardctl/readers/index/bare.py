@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
-from shardctl.core.phrase import Phrase, phrase
 from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
@@ -121,9 +121,9 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         names_damaged = _NAMES_DAMAGED.get()
         found = index(path, cache=counting.cache, keep_going=names_damaged, watch=watching())
     except (DatasetError, UsageError) as error:
-        said = error.args[0]
-        if isinstance(said, Phrase):  # of an argument of `index`
-            said = phrase("{}; shardctl index takes it, and writes a layout.yaml for here", said)
+        said = str(error)
+        if re.search(r"\B--[a-z]", said):  # an option of `index`
+            said += "; shardctl index takes it, and writes a layout.yaml for here"
         raise DatasetError(said) from error
     damaged = tuple(_damaged(found, path)) if names_damaged else ()
     for fault in () if names_damaged else found.faults():
