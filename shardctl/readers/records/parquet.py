@@ -87,10 +87,10 @@ def read_parquet(
     checked: Checked | None = None
     for group in range(num_groups):
         before = file.tell()
-        rows, error = _decoded(opened, group, _ROWS, told)
-        if error is not None:  # row by row up to the first bad one
+        rows, failure = _decoded(opened, group, _ROWS, told)
+        if failure is not None:  # row by row up to the first bad one
             rows, again = _decoded(opened, group, 1, told)
-            damage = refused(again or error, record=num_rows + rows)
+            damage = refused(again or failure, record=num_rows + rows)
             if file.tell() == before:
                 # No page was looked for: what the footer says of the columns is broken, and
                 # pyarrow ends the process when it is asked for a column.
