@@ -341,5 +341,6 @@ def test_what_has_a_dataset_is_none(tmp_path: Path) -> None:
 
 def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
     written(tmp_path / "data")
-    with pytest.raises(UsageError, match=r"^--jobs '2' with --runner: it knows itself how many workers"):
+    said = "^--jobs '2' with --runner: it knows itself how many workers"
+    with pytest.raises(UsageError, match=said):
         index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))
