@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from shardctl.core.text import printable, quoted
+from shardctl.errors import UsageError
 
 # Arguments of Python whose options have other names.
 OPTION_BY_ARGUMENT = {
@@ -97,6 +98,11 @@ def _switch(text: str) -> object:
 def listed(items: Iterable[str], between: str = " and ") -> str:
     """Return items one after the other."""
     return between.join(items)
+
+
+def refused(template: str, *values: object, **arguments: object) -> UsageError:
+    """Return the error that says a phrase, to be raised."""
+    return UsageError(phrase(template, *values, **arguments))
 
 
 Argument = option

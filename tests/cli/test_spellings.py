@@ -278,14 +278,14 @@ QUESTIONS = {
     "consumed": Question(
         call=lambda d: api.resume(d, consumed=12),
         command="resume --consumed 12",
-        options="--consumed '12': the order has 9 examples; counted over several passes of the "
-        "dataset it is --pass 1 --consumed 3",
+        options="--consumed '12': the order has 9 examples; a longer job has more --epochs, or is "
+        "in a later --pass",
     ),
     "steps": Question(
         call=lambda d: api.resume(d, settings=api.ReadSettings(batch=2), steps=7),
         command="resume --steps 7 --batch 2",
-        options="--steps '7': the order has 5 batches of 2; counted over several passes of the "
-        "dataset it is --pass 1 --steps 2",
+        options="--steps '7': the order has 5 batches of 2; a longer job has more --epochs, or is "
+        "in a later --pass",
     ),
     "steps without batches": Question(
         call=lambda d: api.resume(d, steps=7),

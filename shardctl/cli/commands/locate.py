@@ -11,7 +11,7 @@ from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import DatasetOptions, SpecArgument, option
-from shardctl.cli.output import screen, warn
+from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def locate(
       # When is example 250,000 read, and from which file?
       shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
     """
-    from shardctl.planning.locate import Locating
+    from shardctl.planning.locate import locate_in
     from shardctl.planning.order import plan_order
 
     given: dict[QueryKind, list[str] | None]
@@ -60,15 +60,9 @@ def locate(
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
     warn(planned.warnings)
-    # On a terminal the matches themselves show how far it is.
-    is_shown = screen(out.output).width is not None
-    locating = Locating(planned.order, queries, watch=_unwatched if is_shown else None)
-    FORMATS.write(out, locating, spec=planned.spec)
-    warn(locating.warnings)
-
-
-def _unwatched(what: str, done: int, total: int) -> None:
-    """Take a report that nobody is shown."""
+    located = locate_in(planned.order, queries)
+    FORMATS.write(out, located, spec=planned.spec)
+    warn(located.warnings)
 
 
 def _options_given(ctx: typer.Context) -> list[str]:

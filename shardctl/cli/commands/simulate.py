@@ -9,9 +9,9 @@ from shardctl.cli.formats import (
     PictureOption,
     as_code,
     as_csv,
+    as_svg,
     as_table,
     as_text,
-    picture_formats,
 )
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
@@ -31,7 +31,7 @@ FORMATS = Formats(
         "jsonl": as_text("rendering.simulate:simulate_lines"),
         "npy": as_text("rendering.simulate:array_file"),
         "python": as_code("rendering.python.pipeline:simulate_python"),
-        **picture_formats(),
+        "svg": as_svg,
     }
 )
 

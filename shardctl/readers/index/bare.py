@@ -74,7 +74,7 @@ def means_record_files(ref: str) -> bool:
 
 def looks_like_records(name: str) -> bool:
     """Return whether a file of this name is one of records, as far as names tell."""
-    from shardctl.readers.index.naming.shapes import FileKind, file_kind
+    from shardctl.readers.index.naming.kinds import FileKind, file_kind
 
     return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
 
@@ -93,7 +93,7 @@ def holds_record_files(folder: str) -> bool:
 def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
     from shardctl.files.stores.stores import store_of
-    from shardctl.readers.index.naming.shapes import FileKind, file_kind
+    from shardctl.readers.index.naming.kinds import FileKind, file_kind
     from shardctl.readers.records.read_file import format_of
 
     name = path.rpartition("/")[2]

@@ -11,8 +11,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.planning.resume.resume import resume, resume_loader
-from shardctl.planning.resume.resume_loader import MOST_INSTRUCTIONS
+from shardctl.planning.resume.resume import MOST_INSTRUCTIONS, resume, resume_loader
 
 TOY = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(3, 4, 0, 6)),))
 WAYS: list[dict[str, Any]] = [
