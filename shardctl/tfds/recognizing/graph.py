@@ -105,6 +105,16 @@ class Operation:
         return None if attribute is None else self.library.function(attribute.func.name)
 
 
+def call_name(op: str) -> str:
+    """Return the call of tf.data that makes an operation, or an object of a class named like it.
+
+    >>> call_name("GroupByWindowDataset"), call_name("LegacyParallelInterleaveDatasetV2")
+    ('group_by_window', 'interleave')
+    """
+    name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
 class NoConstantError(Exception):
     """An argument that TensorFlow computes anew, so that nobody can say what it is."""
 
