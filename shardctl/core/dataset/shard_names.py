@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,15 +10,8 @@ from shardctl.core.arrays import Int64s, distinct, run_of
 from shardctl.core.dataset.dataset import Split, filenames_at
 
 
-def shard_names(
-    splits: Sequence[Split],
-    split: Int64s,
-    shard: Int64s,
-    called: Callable[[Split, Sequence[int]], list[str]] = filenames_at,
-) -> list[str]:
+def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[str]:
     r"""Return the base names of the files of shards, given by their indices (int64[n] each).
-
-    `called` names the files of some shards of a split where that is not by their base names.
 
     >>> from shardctl.core.dataset.shard_files import ShardFiles
     >>> files = ShardFiles(pattern="d-\0", num_shards=2)
@@ -36,9 +29,9 @@ def shard_names(
     names: list[str] = []
     for index, each in enumerate(named):
         own = needed[cuts[index] : cuts[index + 1]] - starts[index]
-        run = run_of(own) if called is filenames_at else None
+        run = run_of(own)
         if run is None:
-            names += called(each, own.tolist())
+            names += filenames_at(each, own.tolist())
         else:
             names += each.filenames_between(run.start, run.stop)
     return list(map(names.__getitem__, needed.searchsorted(places).tolist()))

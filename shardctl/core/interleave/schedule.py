@@ -45,20 +45,6 @@ class Schedule:
     last_visit: Int64s  # [n + 1]
     position_after: Int64s  # [n + 1]
 
-    @property
-    def first_round(self) -> Int64s:
-        """The round in which each shard is opened, int64[n], nondecreasing, read-only."""
-        rounds = self.opening // self.cycle_length
-        rounds.setflags(write=False)
-        return rounds
-
-    @property
-    def slot(self) -> Int64s:
-        """The slot in which each shard is opened, int64[n], read-only."""
-        slots = self.opening % self.cycle_length
-        slots.setflags(write=False)
-        return slots
-
     @cached_property
     def previous(self) -> _Shards:
         """The shard before each one in its slot, [n]; meaningless for the first."""
@@ -119,8 +105,8 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     parallel interleave keeps when it is deterministic.
 
     >>> schedule = build_schedule(np.array([3, 0, 2, 1]), 2, 2)
-    >>> schedule.first_round.tolist(), schedule.slot.tolist()
-    ([0, 0, 1, 2], [0, 1, 1, 0])
+    >>> [column.tolist() for column in np.divmod(schedule.opening, 2)]
+    [[0, 0, 1, 2], [0, 1, 1, 0]]
     """
     if cycle_length < 1:
         raise UsageError(f"cycle_length {cycle_length}: at least 1 shard is open at a time")

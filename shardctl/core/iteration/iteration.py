@@ -22,10 +22,7 @@ from shardctl.core.arrays import Int64s
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
-_EXAMPLES, _WIDTH = (
-    1 << 20,
-    64,
-)  # of a piece of an answer, in elements of unknown width so many each
+_EXAMPLES, _WIDTH = 1 << 20, 64  # of a piece of an answer; in elements of unknown width
 PIECE = 1 << 16  # elements that are looked up at once where an answer is made piece by piece
 
 
@@ -70,13 +67,18 @@ class Node(ABC):
         """Return a new iterator; down to the first shuffle the ones below are made at once."""
 
     @property
-    @abstractmethod
+    def child(self) -> Node:
+        """The one node that it reads."""
+        return self.inputs[0]
+
+    @property
     def is_infinite(self) -> bool:
         """Whether its iterators never end."""
+        return any(node.is_infinite for node in self.inputs)
 
-    @abstractmethod
     def cardinality_of(self, counts: Sequence[int]) -> int:
         """Return the number of elements, INFINITE or UNKNOWN, of those of its inputs."""
+        return counts[0]
 
     @property
     def cardinality(self) -> int:
@@ -105,6 +107,29 @@ class Node(ABC):
     def is_fixed(self) -> bool:
         """Whether all its iterators are alike, however many were made and read before."""
         return not self.lasting and all(node.is_fixed for node in self.inputs)
+
+
+class Repeating(Node):
+    """A node whose iterators read its input `count` times, None until an epoch is empty."""
+
+    def __init__(self, child: Node, count: int | None) -> None:
+        self.inputs, self.shape, self.count = (child,), child.shape, count
+
+    @property
+    def is_infinite(self) -> bool:
+        return self.child.is_infinite or (self.count is None and self.child.num_elements != 0)
+
+    @property
+    def never_ends(self) -> bool:
+        child = self.child
+        is_some = child.is_counted and child.num_elements > 0
+        return child.never_ends or (self.count is None and is_some)
+
+    def cardinality_of(self, counts: Sequence[int]) -> int:
+        (count,) = counts
+        if self.count is None and count != 0:
+            return INFINITE
+        return count if count < 0 else count * (self.count or 0)
 
 
 class Iteration(ABC):
@@ -139,9 +164,9 @@ class Iteration(ABC):
     def width(self) -> int | None:
         """The number of examples of every element pulled so far, None where that differs."""
 
-    @abstractmethod
     def widths(self, elements: Int64s) -> Int64s:
         """Return the number of examples of each element (int64[q], all below `pulled`)."""
+        return np.full(len(elements), self.width, np.int64)
 
     @abstractmethod
     def examples(self, elements: Int64s) -> Int64s:
@@ -172,9 +197,18 @@ class Iteration(ABC):
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
         """Return (element, which of its examples), int64[q] each, of places of examples."""
         width = self.width
-        if width is None:
-            return self._counts.at(places)
-        return places // max(width, 1), places % max(width, 1)
+        return self._counts.at(places) if width is None else divmod(places, max(width, 1))
+
+    def codes_between(self, start: int, stop: int) -> Iterator[Int64s]:
+        """Yield the codes of the examples at places [start, stop), in pieces."""
+        if start >= stop:
+            return
+        (first, last), (skipped, _) = self.at(np.array([start, stop - 1]))
+        left, skip = stop - start, int(skipped)
+        for chunk in self.chunks(int(first), int(last) + 1):
+            part = chunk[skip : skip + left]
+            skip, left = max(0, skip - len(chunk)), left - len(part)
+            yield part
 
     def codes_at(self, places: Int64s) -> Int64s:
         """Return the codes of the examples at places (int64[q], below `num_examples`)."""
@@ -239,6 +273,82 @@ class Iteration(ABC):
         """Say that threads above were reading on when nobody read any more."""
         for iteration in self.inputs:
             iteration.cancel()
+
+
+class Leaf(Iteration):
+    """An iterator of a source: `size` elements, each an example."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self._size = size
+
+    def _advance(self, count: int) -> int:
+        return min(count, self._size - self.pulled)
+
+    @property
+    def width(self) -> int:
+        return 1
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return np.zeros(len(elements), np.int64) if are_counted() else self._codes(elements)
+
+    @abstractmethod
+    def _codes(self, elements: Int64s) -> Int64s: ...
+
+
+class Derived(Iteration):
+    """An iterator over some elements of one other, by their places in it.
+
+    `_inputs_of` says which element of the input each one is, `_outputs_of` the other way; what it
+    says is no element is below 0 or not pulled.
+    """
+
+    def __init__(self, child: Iteration) -> None:
+        super().__init__()
+        self._child = child
+
+    @property
+    def inputs(self) -> Sequence[Iteration]:
+        return (self._child,)
+
+    @property
+    def width(self) -> int | None:
+        return self._child.width
+
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        return elements
+
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
+        return inputs
+
+    def widths(self, elements: Int64s) -> Int64s:
+        if self.width is not None:
+            return super().widths(elements)
+        return self._child.widths(self._inputs_of(elements))
+
+    def examples(self, elements: Int64s) -> Int64s:
+        return self._child.examples(self._inputs_of(elements))
+
+    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, inputs = self._child.elements_of(codes)
+        elements = self._outputs_of(inputs)
+        kept = np.flatnonzero((elements >= 0) & (elements < self.pulled))
+        return query[kept], elements[kept]
+
+
+class InPlace(Derived):
+    """An iterator whose examples are those of its input, each at its place there."""
+
+    def codes_at(self, places: Int64s) -> Int64s:
+        return self._child.codes_at(places)
+
+    def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
+        query, places = self._child.places_of(codes)
+        kept = np.flatnonzero(places < self.num_examples)
+        return query[kept], places[kept]
+
+    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        yield from self._child.chunks(start, stop)
 
 
 class Counts:

@@ -34,8 +34,8 @@ class Turns:
     >>> turns.record(5, np.array([3, 2]))
     >>> turns.of(np.array([4, 1]))
     (array([0, 1]), array([2, 0]))
-    >>> turns.elements(1, np.array([1])).tolist(), turns.counts_before(np.array([3])).tolist()
-    ([3], [[2, 1]])
+    >>> turns.elements(1, np.array([1]))
+    array([3])
     """
 
     def __init__(self, between: Callable[[int, int], Int64s], num_inputs: int) -> None:
@@ -97,18 +97,6 @@ class Turns:
             here = np.flatnonzero(blocks == index)
             local = places[here] - int(self._starts[index, number])
             found[here] = self._block(index).of_input(number)[local] + self._starts[index].sum()
-        return found
-
-    def counts_before(self, elements: Int64s) -> Int64s:
-        """Return how many elements of each input come before each element, int64[q, inputs]."""
-        found = np.empty((len(elements), len(self.counts)), np.int64)
-        numbers = self._numbers(self._starts.sum(axis=1), elements)
-        for index in np.unique(numbers).tolist():
-            here = np.flatnonzero(numbers == index)
-            block, local = self._block(index), elements[here] - int(self._starts[index].sum())
-            for number in range(len(self.counts)):
-                before = np.searchsorted(block.of_input(number), local, "left")
-                found[here, number] = self._starts[index, number] + before
         return found
 
     @cached_property

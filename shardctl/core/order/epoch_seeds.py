@@ -10,13 +10,9 @@ from numpy.typing import NDArray
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
-from shardctl.core.shuffle.passes import (
-    Loop,
-    ShufflePasses,
-    file_shuffle_passes,
-    user_shuffle_passes,
-)
+from shardctl.core.shuffle.passes import iterators_per_pass
 from shardctl.core.shuffle.seeds import KernelSeeds
+from shardctl.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +48,7 @@ class EpochSeeds:
         Raises:
             UnpredictableOrderError: Keras, a later pass and a repeat, where threads race.
         """
-        index = self._passes_of_files.iterator_index(self.settings.pass_index, epoch)
-        return self._generators[0].seeds_of(index)
+        return self._generators[0].seeds_of(epoch + self._files_before)
 
     def of_files_in(self, epochs: range) -> NDArray[np.uint64]:
         """Return the seeds of the file shuffle in epochs that follow each other, uint64[n, 2].
@@ -61,20 +56,8 @@ class EpochSeeds:
         Raises:
             UnpredictableOrderError: as for one.
         """
-        first = self._passes_of_files.iterator_index(self.settings.pass_index, epochs.start)
+        first = epochs.start + self._files_before
         return self._generators[0].seeds_of_several(range(first, first + len(epochs)))
-
-    @property
-    def _passes_of_files(self) -> ShufflePasses:
-        settings = self.settings
-        return file_shuffle_passes(
-            num_epochs=settings.epochs,
-            loop=self._loop,
-            under_user_shuffle=settings.buffer is not None,
-            repeat_filenames=settings.repeat_files,
-            reshuffle=settings.reshuffle,
-            partial_last_batch=self.partial_last_batch,
-        )
 
     def of_buffer(self, epoch: int) -> KernelSeeds:
         """Return the seeds with which the shuffle buffer is read in an epoch.
@@ -82,19 +65,31 @@ class EpochSeeds:
         Raises:
             UnpredictableOrderError: as for the files.
         """
-        settings = self.settings
-        passes = user_shuffle_passes(
-            # The files that repeat are one endless epoch for whatever follows the reader.
-            num_epochs=1 if settings.repeat_files else settings.epochs,
-            loop=self._loop,
-            reshuffle=settings.buffer_reshuffle,
-            partial_last_batch=self.partial_last_batch,
-        )
-        return self._generators[1].seeds_of(passes.iterator_index(settings.pass_index, epoch))
+        # The files that repeat are one endless epoch for whatever follows the reader.
+        epochs = 1 if self.settings.repeat_files else self.settings.epochs
+        before = self._before(self._generators[1], epochs, fused=True)
+        return self._generators[1].seeds_of(epoch + before)
 
     @property
-    def _loop(self) -> Loop:
+    def _files_before(self) -> int:
+        """Iterators of the file shuffle that earlier passes made."""
+        settings, files = self.settings, self._generators[0]
+        if settings.repeat_files and settings.pass_index and not files.is_fixed:
+            raise UsageError("a pass that repeats forever has no end, so no pass follows it")
+        under = settings.buffer is not None
+        return self._before(files, settings.epochs, fused=False, under_shuffle=under)
+
+    def _before(self, generator: SeedGenerator, epochs: int, **how: bool) -> int:
+        settings = self.settings
+        if not settings.pass_index or generator.is_fixed:
+            return 0
         # With an InputContext TFDS asserts no cardinality, and Keras makes an iterator an epoch of
         # a dataset whose length it does not know (keras/src/trainers/epoch_iterator.py).
-        knows_length = self.settings.host is None or self.settings.host_mode.knows_length
-        return self.settings.loop if knows_length else "python"
+        knows_length = settings.host is None or settings.host_mode.knows_length
+        per_pass = iterators_per_pass(
+            epochs,
+            loop=settings.loop if knows_length else "python",
+            partial_last_batch=self.partial_last_batch,
+            **how,
+        )
+        return settings.pass_index * per_pass

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import posixpath
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct, is_constant, last_not_above
-from shardctl.core.dataset.dataset import Dataset, Split, filenames_at, shard_named
+from shardctl.core.dataset.dataset import Dataset, Split, shard_named
 from shardctl.core.dataset.shard_names import shard_names
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
@@ -27,8 +28,12 @@ class ExampleCodes:
     """The names of examples: code, `split:id`, `tfds_id`, and the shard they are in.
 
     Where a spec reads one split, the code is the id. Where it reads several, the ids of each
-    follow those of the split before it in the dataset, and an id is written `split:id`. `given` is
-    what the reader is given: where that lies in several folders, a `tfds_id` names them too.
+    follow those of the split before it in the dataset, and an id is written `split:id`.
+
+    A `tfds_id` calls a file by its base name. `given` is what each reader is given: where that lies
+    in several folders, it is the path from the deepest folder on in which they differ (TFDS
+    core/reader.py, _get_tfds_id_prefixes, whose pattern takes the common end of the folders as it
+    is, as this one does).
 
     >>> from shardctl.core.dataset.dataset import Split
     >>> from shardctl.core.dataset.shard_files import ShardFiles
@@ -39,7 +44,7 @@ class ExampleCodes:
     (['test:1'], ['d-test-00000__1'], 5)
     """
 
-    def __init__(self, dataset: Dataset, splits: Iterable[str], given: Reads | None = None) -> None:
+    def __init__(self, dataset: Dataset, splits: Iterable[str], *given: Reads) -> None:
         self.dataset = dataset
         self.given = given
         wanted = set(splits)
@@ -105,9 +110,14 @@ class ExampleCodes:
 
     def tfds_ids_at(self, split: Int64s, shard: Int64s, index: Int64s) -> list[str]:
         """Return `tfds_ids` of examples at these places, see `places`."""
-        files = self._tfds_names.names(self.dataset.splits, split, shard)
-        pairs = zip(files, index.tolist(), strict=True)
-        return [f"{file}{TFDS_ID_SEPARATOR}{place}" for file, place in pairs]
+        if any(self._pattern_of(which) for which in distinct(split).tolist()):
+            files = list(zip(split.tolist(), shard.tolist(), strict=True))
+            named = {file: self._file_name(*file) for file in dict.fromkeys(files)}
+            names = [named[file] for file in files]
+        else:
+            names = shard_names(self.dataset.splits, split, shard)
+        pairs = zip(names, index.tolist(), strict=True)
+        return [f"{name}{TFDS_ID_SEPARATOR}{place}" for name, place in pairs]
 
     def parse(self, text: str) -> int:
         """Return the code of an id written `id` or `split:id`; `_` may group digits, as in a spec.
@@ -175,130 +185,69 @@ class ExampleCodes:
 
     def _place_of_file(self, name: str) -> tuple[int, int] | None:
         """Return (split, shard) of the file that a tfds_id calls so, None where none is."""
+        splits = self.dataset.splits
         try:
-            if not self._tfds_names.are_base_names:
+            if any(map(self._pattern_of, self._splits)):
                 raise ValueError(name)
-            found = [(i, shard_named(self.dataset.splits[i], name)) for i in self._splits]
+            shards = [(index, shard_named(splits[index], name)) for index in self._splits]
+            found = [(index, shard) for index, shard in shards if shard is not None]
         except ValueError:
-            return self._places_of_files.get(name)
-        places = [(split, shard) for split, shard in found if shard is not None]
-        # Which of two splits is meant that have files of one name, the table of all names knows.
-        return self._places_of_files.get(name) if len(places) > 1 else next(iter(places), None)
+            found = self._places_of_files.get(name, [])
+        if len(found) > 1:  # files of one name in several folders: the one that is read is meant
+            columns = [
+                zip(one.split.tolist(), one.shard.tolist(), strict=True) for one in self.given
+            ]
+            read = set(itertools.chain.from_iterable(columns))
+            found = [file for file in found if file in read] or found
+        if len(found) > 1:
+            several = " and ".join(dict.fromkeys(splits[index].name for index, _ in found))
+            raise UsageError(
+                f"{quoted(name)} is a file of {several}; say which by its id, SPLIT:ID"
+            )
+        return found[0] if found else None
+
+    def _file_name(self, split: int, shard: int) -> str:
+        """Return what a tfds_id calls a file."""
+        data_dir, name = self.dataset.splits[split].location(shard)
+        pattern = self._pattern_of(split)
+        if pattern is None:
+            return name.rpartition("/")[2]
+        return pattern.sub(r"\1", _path(data_dir, name))
+
+    def _pattern_of(self, split: int) -> re.Pattern[str] | None:
+        """Return what of the paths of a split's files their names are, None for base names.
+
+        Raises:
+            UsageError: readers call them differently, as they read files in different folders.
+        """
+        patterns = {pattern for used, pattern in self._patterns if split in used} or {None}
+        if len(patterns) > 1:
+            raise UsageError(
+                f"tfds_ids of {self.dataset.splits[split].name} differ from reader to reader, "
+                "which read files in different folders; ask for ids"
+            )
+        return patterns.pop()
 
     @cached_property
-    def _file_names(self) -> dict[int, tuple[str, ...]]:
-        """What a tfds_id calls the files of each split."""
-        splits = {index: self.dataset.splits[index] for index in self._splits}
-        return {index: self._tfds_names.of_split(split) for index, split in splits.items()}
+    def _patterns(self) -> list[tuple[set[int], re.Pattern[str] | None]]:
+        """The splits that each reader reads, and how it calls their files."""
+        found = []
+        for reads in self.given:
+            used = set(distinct(reads.split).tolist()) if len(reads) else set()
+            splits = ((self.dataset.splits[index], _shards(reads, index)) for index in used)
+            found.append((used, _pattern(set().union(*(_folders(*split) for split in splits)))))
+        return found
 
     @cached_property
-    def _tfds_names(self) -> TfdsNames:
-        return TfdsNames(self.given, {i: self.dataset.splits[i] for i in self._splits})
-
-    @cached_property
-    def _places_of_files(self) -> dict[str, tuple[int, int]]:
-        places = {
-            name: (split, shard)
-            for split, names in self._file_names.items()
-            for shard, name in enumerate(names)
-        }
-        if self.given is not None and len(places) < sum(map(len, self._file_names.values())):
-            # Files of one name in several folders, one of which is read: that one is meant.
-            rows = zip(self.given.split.tolist(), self.given.shard.tolist(), strict=True)
-            places |= {self._file_names[split][shard]: (split, shard) for split, shard in rows}
+    def _places_of_files(self) -> dict[str, list[tuple[int, int]]]:
+        places = defaultdict(list)
+        for index in self._splits:
+            for shard in range(self.dataset.splits[index].num_shards):
+                places[self._file_name(index, shard)].append((index, shard))
         return places
 
 
-# Codes of the examples of several readers of one pipeline.
-
-
-class CombinedCodes(ExampleCodes):
-    """The names of examples that several readers read, each of which names files by its own rule.
-
-    `given` is what each reader is given, over the splits of `dataset`.
-    """
-
-    def __init__(self, dataset: Dataset, splits: Sequence[str], given: Sequence[Reads]) -> None:
-        everything = joined([replace(reads, files=dataset) for reads in given])
-        super().__init__(dataset, splits, everything)
-        self._by_reader = given
-
-    @cached_property
-    def _tfds_names(self) -> TfdsNames:
-        splits = {index: self.dataset.splits[index] for index in self._splits}
-        return _NamesByReader(self._by_reader, splits)
-
-    def _place_of_file(self, name: str) -> tuple[int, int] | None:
-        places = {
-            (split, names.index(name)) for split, names in self._file_names.items() if name in names
-        }
-        if len(places) > 1:
-            found = " and ".join(self.dataset.splits[split].name for split, _ in sorted(places))
-            raise UsageError(f"{quoted(name)} is a file of {found}; say which by its id, SPLIT:ID")
-        return next(iter(places), None)
-
-
-# TFDS's names of examples, made and read.
-
-
-class TfdsNames:
-    """What a `tfds_id` calls the files, given the file instructions that the reader is given.
-
-    Where all of them lie in one folder, it is the base name; else the path from the deepest folder
-    on in which they differ (TFDS core/reader.py, _get_tfds_id_prefixes, whose pattern takes the
-    common end of the folders as it is, as this one does).
-
-    >>> from shardctl.core.dataset.shard_files import ShardFiles
-    >>> files = [ShardFiles(data_dir=f"/data/{day}/d", pattern="d-\\0", num_shards=1)
-    ...          for day in ("mon", "tue")]
-    >>> split = Split(name="train", shard_lengths=(2, 1), files=tuple(files))
-    >>> TfdsNames(None, {}).of_split(split)
-    ('d-00000', 'd-00000')
-    """
-
-    def __init__(self, reads: Reads | None, splits: dict[int, Split]) -> None:
-        folders: set[str] = set()
-        if reads is not None:
-            for index, split in splits.items():
-                folders |= _folders(split, _shards(reads, index))
-        self.pattern = _pattern(folders)
-
-    def of_split(self, split: Split) -> tuple[str, ...]:
-        """Return what each file of a split is called, in the order of its shards."""
-        if self.pattern is None:
-            return split.filenames
-        return tuple(self._called(part.data_dir, name) for part in split.files for name in part)
-
-    @property
-    def are_base_names(self) -> bool:
-        """Whether every file is called by its base name."""
-        return self.pattern is None
-
-    def names(self, splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[str]:
-        """Return what the files of shards are called, given by their indices (int64[n] each)."""
-        called = filenames_at if self.are_base_names else self.of_shards
-        return shard_names(splits, split, shard, called)
-
-    def of_shards(self, split: Split, shards: Sequence[int]) -> list[str]:
-        """Return what the files of some shards are called."""
-        if self.pattern is None:
-            return filenames_at(split, shards)
-        return [self.of_shard(split, shard) for shard in shards]
-
-    def of_shard(self, split: Split, shard: int) -> str:
-        """Return what the file of one shard is called."""
-        if self.pattern is None:
-            return split.filename(shard)
-        data_dir, name = split.location(shard)
-        return self._called(data_dir, name)
-
-    def _called(self, data_dir: str | None, name: str) -> str:
-        assert self.pattern is not None
-        return self.pattern.sub(r"\1", _path(data_dir, name))
-
-
-def _pattern(folders: Iterable[str]) -> re.Pattern[str] | None:
-    folders = set(folders)
+def _pattern(folders: set[str]) -> re.Pattern[str] | None:
     if len(folders) < 2:
         return None
     # By characters, as TFDS has it: no path is meant.
@@ -335,49 +284,3 @@ def _folders(split: Split, shards: Int64s) -> set[str]:
 
 def _path(data_dir: str | None, name: str) -> str:
     return name if data_dir is None else posixpath.join(data_dir, name)
-
-
-class _NamesByReader(TfdsNames):
-    """What each reader calls the files of the splits that it reads."""
-
-    def __init__(self, given: Sequence[Reads], splits: dict[int, Split]) -> None:
-        self._named: dict[int, list[TfdsNames]] = {}
-        for reads in given:
-            used = [int(index) for index in distinct(reads.split)] if len(reads) else []
-            names = TfdsNames(reads, {index: splits[index] for index in used})
-            for index in used:
-                self._named.setdefault(index, []).append(names)
-        self._index_of = {id(split): index for index, split in splits.items()}
-
-    @property
-    def are_base_names(self) -> bool:
-        """Whether every file is called by its base name."""
-        return all(name.are_base_names for names in self._named.values() for name in names)
-
-    def of_split(self, split: Split) -> tuple[str, ...]:
-        """Return what each file of a split is called, in the order of its shards."""
-        return self._one_of(split).of_split(split)
-
-    def of_shards(self, split: Split, shards: Sequence[int]) -> list[str]:
-        """Return what the files of some shards are called."""
-        return self._one_of(split).of_shards(split, shards)
-
-    def of_shard(self, split: Split, shard: int) -> str:
-        """Return what the file of one shard is called."""
-        return self._one_of(split).of_shard(split, shard)
-
-    def _one_of(self, split: Split) -> TfdsNames:
-        """Return how the readers of a split call its files.
-
-        Raises:
-            UsageError: they call them differently, as they read files in different folders.
-        """
-        names = self._named.get(self._index_of[id(split)])
-        if names is None:
-            return TfdsNames(None, {})  # no file of it is read
-        if any(other.pattern != names[0].pattern for other in names):
-            raise UsageError(
-                f"tfds_ids of {split.name} differ from reader to reader, which read files in "
-                "different folders; ask for ids"
-            )
-        return names[0]

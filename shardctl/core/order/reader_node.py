@@ -11,8 +11,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.endless import EndlessInterleave
-from shardctl.core.iteration import iteration as readings
-from shardctl.core.iteration.iteration import UNKNOWN, Iteration, Node
+from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.core.order.epoch_reading import Reading
 from shardctl.core.order.reader_order import (
     ReaderOrder,
@@ -252,32 +251,18 @@ def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
     )
 
 
-class ReaderIteration(Iteration):
+class ReaderIteration(Leaf):
     """One reading of the files; an element is an example, and its code is a ticket.
 
     `taken` is what it shuffles the files with, None where all readings are alike.
     """
 
     def __init__(self, node: ReaderNode, number: int, taken: TakenSeeds | None) -> None:
-        super().__init__()
-        self.number = number
-        self.taken = taken
+        super().__init__(_ALL if node.is_infinite else node.reader.epoch_size)
+        self.number, self.taken = number, taken
         self.first = node.tickets.first(number)
-        self._size = _ALL if node.is_infinite else node.reader.epoch_size
 
-    def _advance(self, count: int) -> int:
-        return min(count, self._size - self.pulled)
-
-    @property
-    def width(self) -> int:
-        return 1
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return np.ones(len(elements), np.int64)
-
-    def examples(self, elements: Int64s) -> Int64s:
-        if readings.are_counted():
-            return np.zeros(len(elements), np.int64)
+    def _codes(self, elements: Int64s) -> Int64s:
         return elements + self.first
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
@@ -318,9 +303,12 @@ class CodePages:
         num_pages = -(-reading.num_examples // _SIZE)
         self._place = np.full(num_pages, -1, np.int64)
         self._asked = np.zeros(num_pages, np.int32)
-        self._table = np.empty((0, _SIZE), np.int64)
-        self._held: list[int] = []  # the page at each place of the table
+        # The system gives memory to what is written of it.
+        self._table = np.empty((min(num_pages, _MAX_PAGES), _SIZE), np.int64)
+        self._held: dict[int, int] = {}  # the page at each place of the table
         self._next = 0
+        # A reading of less than a page is worth it sooner.
+        self._worth = min(_WORTH_READING, max(1, reading.num_examples // 8))
 
     def codes_at(self, positions: Int64s) -> Int64s:
         """Return the codes at any positions, int64[q]."""
@@ -335,7 +323,7 @@ class CodePages:
                 return self.reading.codes_at(positions)
         places <<= _BITS
         places += positions & (_SIZE - 1)
-        codes: Int64s = self._table.ravel()[places]  # some are wrong, and replaced
+        codes: Int64s = self._table.reshape(-1)[places]  # some are wrong, and replaced
         if len(absent):
             codes[absent] = self.reading.codes_at(positions[absent])
         return codes
@@ -343,29 +331,16 @@ class CodePages:
     def _read_often_asked(self, pages: Int64s) -> None:
         distinct, counts = np.unique(pages, return_counts=True)
         self._asked[distinct] += counts.astype(np.int32)
-        often = distinct[self._asked[distinct] >= min(_WORTH_READING, self._least)]
-        for page in often[-_MAX_PAGES:].tolist():
+        for page in distinct[self._asked[distinct] >= self._worth][-_MAX_PAGES:].tolist():
             self._read(page)
 
-    @property
-    def _least(self) -> int:
-        """A reading of less than a page is worth it sooner."""
-        return max(1, self.reading.num_examples // 8)
-
     def _read(self, page: int) -> None:
-        if self._next == len(self._held) < _MAX_PAGES:
-            if self._next == len(self._table):
-                room = min(_MAX_PAGES, len(self._place), max(2, 2 * self._next))
-                table = np.empty((room, _SIZE), np.int64)
-                table[: self._next] = self._table
-                self._table = table
-            self._held.append(page)
-        else:
-            self._next %= len(self._held)
-            self._place[self._held[self._next]] = -1  # the one that was read first
-            self._held[self._next] = page
+        at = self._next % len(self._table)
+        if at in self._held:  # the one that was read first
+            self._place[self._held[at]] = -1
+        self._held[at] = page
         start = page << _BITS
         codes = self.reading.codes(start, min(start + _SIZE, self.reading.num_examples))
-        self._table[self._next, : len(codes)] = codes
-        self._place[page], self._asked[page] = self._next, 0
+        self._table[at, : len(codes)] = codes
+        self._place[page], self._asked[page] = at, 0
         self._next += 1

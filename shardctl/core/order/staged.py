@@ -16,7 +16,7 @@ from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING, Node
 from shardctl.core.iteration.passes import iteration_of_pass
-from shardctl.core.order.example_codes import CombinedCodes
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import (
     CHUNK_SIZE,
     ENDLESS,
@@ -79,13 +79,12 @@ class StagedOrder(Order):
         orders = [readers[read] for read in reads]
         self._orders = orders
         self._ranges = tuple(piece for order in orders for piece in order.ranges)
-        self.codes = CombinedCodes(
-            dataset, [piece.split.name for piece in self._ranges], [o.given for o in orders]
-        )
+        given = [replace(order.given, files=dataset) for order in orders]
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self._ranges], *given)
         for order in orders:
             order.codes = self.codes
         # What all readers are given, one after the other.
-        self.given = joined([replace(order.given, files=dataset) for order in orders])
+        self.given = joined(given)
         self.reads = joined([replace(order.reads, files=dataset) for order in orders])
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
@@ -210,11 +209,7 @@ class StagedOrder(Order):
         if start == stop:
             return
         self._reach(stop)
-        (first, last), (skipped, _) = self._root.at(np.array([start, stop - 1]))
-        left, skip = stop - start, int(skipped)
-        for tickets in self._root.chunks(int(first), int(last) + 1):
-            piece = tickets[skip : skip + left]
-            skip, left = max(0, skip - len(tickets)), left - len(piece)
+        for piece in self._root.codes_between(start, stop):
             for begin in range(0, len(piece), CHUNK_SIZE):
                 yield piece[begin : begin + CHUNK_SIZE]
 

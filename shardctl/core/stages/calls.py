@@ -5,12 +5,12 @@ Text and document are two ways to write the same calls, so both are read and wri
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, fields, replace
 from typing import Any
 
 from shardctl.core.stages import stages
-from shardctl.core.stages.listed import interleave_by, listed_by, records_by
+from shardctl.core.stages.listed import Interleave, ListFiles, Records
 from shardctl.core.stages.part import Parameter, Part, Source, value
 from shardctl.core.stages.stages import CACHE_IN_FILE, WHY_OPEN, Opaque
 from shardctl.core.text import choices, did_you_mean, quoted
@@ -45,6 +45,7 @@ class Call:
             parameters=part.parameters,
             of=part,
             is_source=issubclass(part, Source),
+            anything=part.takes_anything,
             own_settings=part is stages.Read,
         )
 
@@ -63,12 +64,13 @@ class Call:
     @property
     def is_offered(self) -> bool:
         """Whether it is offered where a stage is to be chosen: not what another name says too."""
-        return self.of is not None and self.of is not Opaque and self.of.name == self.name
+        own = self.of is not None and self.of.name == self.name
+        return own and self.of is not Opaque and not self.anything
 
     @property
     def needed(self) -> list[str]:
         """The arguments that have no default."""
-        of = () if self.of is None else fields(self.of)
+        of = () if self.of is None or self.anything else fields(self.of)
         return [field.name for field in of if field.default is MISSING]
 
     def parameter(self, name: str) -> Parameter:
@@ -106,12 +108,21 @@ class Call:
         said = f"{len(placed)} at most" if placed else "none"
         raise UsageError(f"too many arguments by their place: {said}")
 
-    def stages(self, given: Sequence[tuple[str, Any]]) -> tuple[Part, ...]:
+    def stages(self, given: Iterable[tuple[str, Any]]) -> tuple[Part, ...]:
         """Return what the call makes of arguments, each by its own name ("" for what is not read).
 
         Raises:
-            UsageError: one is there twice, is missing or is out of range.
+            UsageError: one is there twice, is missing or is out of range; the call is named.
         """
+        try:
+            return self._stages(given)
+        except UsageError as error:
+            text = str(error)
+            raise UsageError(
+                text if text.startswith(self.name) else f"{self.name}: {text}"
+            ) from None
+
+    def _stages(self, given: Iterable[tuple[str, Any]]) -> tuple[Part, ...]:
         values: dict[str, Any] = {}
         for name, argument in given:
             if name in values:
@@ -133,7 +144,8 @@ def name_alone(part: Part, *, is_source: bool) -> str | None:
     """Return the name that says all of a part whose order is open, None where it does not."""
     if not isinstance(part, Opaque) or WHY_OPEN.get(part.call) != part.reason:
         return None
-    return part.call if (part.call in _OPEN_SOURCES) is is_source else None
+    call = CALLS.get(part.call)
+    return part.call if (call is not None and call.is_source) is is_source else None
 
 
 def call_named(name: str) -> Call:
@@ -166,64 +178,8 @@ def _listed(values: dict[str, Any]) -> tuple[Part, ...]:
     return (stages.Values(values=values["values"]),)
 
 
-def _files(values: dict[str, Any]) -> tuple[Any, ...]:
-    listed = listed_by(values)
-    return (Opaque.known("list_files") if listed is None else listed,)
-
-
-def _interleaved(values: dict[str, Any]) -> tuple[Any, ...]:
-    interleave = interleave_by(values)
-    return (Opaque.known("interleave") if interleave is None else interleave,)
-
-
-def _records(values: dict[str, Any]) -> tuple[Part, ...]:
-    read = records_by(values)
-    return (Opaque.known("TFRecordDataset") if read is None else read,)
-
-
 OPAQUE_SOURCE = "opaque_source"
-_OPEN_SOURCES = frozenset(
-    {"from_generator", "list_files", "load", "random", "TFRecordDataset", "TextLineDataset"}
-)
-
-
-def _written(name: str, *others: str) -> Parameter:
-    return value(name, *others, takes="written")
-
-
-_LISTED = (
-    Call(
-        name="list_files",
-        made=_files,
-        parameters=(_written("pattern", "file_pattern"), _written("shuffle"), _written("seed")),
-        is_source=True,
-        anything=True,
-    ),
-    Call(
-        name="interleave",
-        made=_interleaved,
-        parameters=(
-            _written("map_func"),
-            _written("cycle_length"),
-            _written("block_length"),
-            _written("calls", "num_parallel_calls"),
-            _written("deterministic"),
-        ),
-        anything=True,
-    ),
-    Call(
-        name="TFRecordDataset",
-        made=_records,
-        parameters=(
-            _written("filenames"),
-            _written("compression_type"),
-            _written("buffer_size"),
-            _written("num_parallel_reads"),
-        ),
-        is_source=True,
-        anything=True,
-    ),
-)
+_OPEN_SOURCES = ("from_generator", "load", "random", "TextLineDataset")
 
 
 def _opaque(name: str) -> Call:
@@ -233,7 +189,8 @@ def _opaque(name: str) -> Call:
     return Call(name=name, made=made, is_source=name in _OPEN_SOURCES, anything=True)
 
 
-_OWN_CALLS = (CACHE_IN_FILE, *(call.name for call in _LISTED))
+_LISTED = (ListFiles, Interleave, Records)
+_OWN_CALLS = (CACHE_IN_FILE, *(part.name for part in _LISTED))
 _SIZE, _DROP = value("size", "batch_size"), value("drop_remainder")
 _PADDED = (
     _SIZE,
@@ -254,7 +211,7 @@ _OTHERS = (
     ),
     Call(name="enumerate", made=_mapped, anything=True),
     *(_opaque(name) for name in WHY_OPEN if name not in _OWN_CALLS),
-    *_LISTED,
+    *map(Call.of_part, _LISTED),
     replace(Call.of_part(Opaque), is_source=False),
     replace(Call.of_part(Opaque), name=OPAQUE_SOURCE),
 )

@@ -116,11 +116,7 @@ def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _made(call: Call, given: Mapping[str, object], depth: int) -> tuple[Part, ...]:
-    try:
-        return call.stages(list(_values(call, given, depth)))
-    except UsageError as error:
-        text = str(error)
-        raise UsageError(text if text.startswith(call.name) else f"{call.name}: {text}") from None
+    return call.stages(_values(call, given, depth))
 
 
 def _values(call: Call, given: Mapping[str, object], depth: int) -> Iterator[tuple[str, Any]]:

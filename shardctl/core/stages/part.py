@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
+from math import inf
 from typing import Any, ClassVar, Literal, Self
 
 from shardctl.core.arguments.checked import keep_fields
 from shardctl.errors import UsageError
 
 # "code" is what a script computes with, which decides nothing here; of a "function" the name.
-# What is "written" is a literal, or code.
+# What is "written" is a literal, or `CODE`.
 Takes = Literal["value", "pipeline", "pipelines", "whole", "spec", "code", "function", "written"]
 Pipeline = Any  # a `Pipeline`, which is made of parts
 Count = float | None  # a whole number, `math.inf` without an end, None where data decides
@@ -33,6 +34,23 @@ class Parameter:
     others: tuple[str, ...] = ()
     takes: Takes = "value"
     by_name: bool = False
+
+
+CODE = object()  # an argument that a script computes
+# What stands for a value of Python or of tf.data.
+WORDS: dict[str, Any] = {
+    "True": True,
+    "true": True,
+    "False": False,
+    "false": False,
+    "None": None,
+    "none": None,
+    "null": None,
+    **{word: word for word in ("TFRecordDataset", "tf.data.TFRecordDataset")},
+    **{f"{of}AUTOTUNE": "auto" for of in ("", "tf.data.", "tf.data.experimental.")},
+    **{f"{of}UNKNOWN_CARDINALITY": -2 for of in ("", "tf.data.")},
+    **{f"{of}INFINITE_CARDINALITY": -1 for of in ("", "tf.data.")},
+}
 
 
 def value(name: str, *others: str, **more: Any) -> Parameter:
@@ -69,12 +87,14 @@ class Part:
     """A call of tf.data: a source or a stage. Its fields are checked and kept as Python's own.
 
     name: of the call. parameters: its arguments, in the order of tf.data.
+    takes_anything: what else it is given is not read.
     weight: what it costs, comparing two pipelines, that it has no counterpart; what orders depend
         on most keeps its place, and the rest has moved around it.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
+    takes_anything: ClassVar[bool] = False
     weight: ClassVar[float] = 1.5
 
     def __post_init__(self) -> None:
@@ -150,11 +170,11 @@ class Stage(Part):
 
     def goes_on(self, endless: bool) -> bool:
         """Return whether it never ends, behind what is endless or not."""
-        return endless
+        return self.length(inf if endless else None, _ends(self)) == inf
 
     def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
         """Return how many elements are left of `count`; `others` are those of its pipelines."""
-        if count is None or count == float("inf"):
+        if count is None or count == inf:
             return count
         return self.whole_length(int(count))
 
@@ -198,11 +218,15 @@ class Source(Part):
     @property
     def never_ends(self) -> bool:
         """Whether it goes on for ever, as far as the stages tell."""
-        return False
+        return self.length(_ends(self)) == inf
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return how many elements it hands out, of those of its pipelines."""
         return None
+
+
+def _ends(part: Part) -> list[Count]:
+    return [inf if one.never_ends else None for one in part.pipelines]
 
 
 def _in_tf(given: Any) -> Any:

@@ -117,10 +117,6 @@ class Repeat(Stage):
         """Whether it is `repeat(1)`."""
         return self.count == 1
 
-    def goes_on(self, endless: bool) -> bool:
-        """Return whether it never ends; a repeat of nothing does, which is not known here."""
-        return endless or self.count is None
-
     def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
         """Return how many elements all repetitions have."""
         if count == 0:
@@ -223,10 +219,6 @@ class Take(Stage):
     def is_noop(self) -> bool:
         """Whether it is `take(-1)`."""
         return self.count < 0
-
-    def goes_on(self, endless: bool) -> bool:
-        """Return whether it takes all of what is endless."""
-        return endless and self.count == -1
 
     def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
         """Return how many are taken."""
@@ -399,17 +391,9 @@ class Concatenate(Stage):
     parameters = (value("other", "dataset", takes="pipeline"),)
     other: Pipeline
 
-    def goes_on(self, endless: bool) -> bool:
-        """Return whether either never ends."""
-        return endless or self.other.never_ends
-
     def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
         """Return how many elements both have."""
-        both = (count, *others)
-        if math.inf in both:
-            return math.inf
-        known = [one for one in both if one is not None]
-        return sum(known) if len(known) == len(both) else None
+        return _sum((count, *others))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -432,8 +416,9 @@ class Filter(Stage):
             return None
         return "how many elements pass depends on the data: name those that do with kept="
 
-    def length(self, count: Count, others: Sequence[Count] = ()) -> None:
-        """Return None: the data decides."""
+    def length(self, count: Count, others: Sequence[Count] = ()) -> Count:
+        """Return None: the data decides, but of what has no end."""
+        return count if count == math.inf else None
 
 
 CACHE_IN_FILE = "cache(filename)"
@@ -493,10 +478,6 @@ class Opaque(Stage, Source):
     def why_open(self, deterministic: bool | None, global_seed: int | None) -> str | None:
         """Return its reason."""
         return self.reason or "its order depends on more than metadata tells"
-
-    def goes_on(self, endless: bool) -> bool:
-        """Return that it may end."""
-        return False
 
     def length(self, *counts: object) -> None:
         """Return None: nobody knows."""
@@ -604,26 +585,28 @@ class Values(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Zip(Source):
-    """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
+class _Mixture(Source):
+    """What combines several datasets."""
 
-    name = "zip"
-    parameters = (_INPUTS,)
     inputs: tuple[Pipeline, ...]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_inputs(self)
+        if not self.inputs:
+            raise UsageError(f"{self.name}: an input, or several, is needed")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Zip(_Mixture):
+    """`tf.data.Dataset.zip(inputs)`: an element holds one of each, in their order."""
+
+    name = "zip"
+    parameters = (_INPUTS,)
 
     @property
     def effect(self) -> str:
         """What it puts together."""
         return f"puts one of each of {counted(len(self.inputs), 'dataset')} into one element"
-
-    @property
-    def never_ends(self) -> bool:
-        """Whether none of its inputs ends."""
-        return all(one.never_ends for one in self.inputs)
 
     def length(self, others: Sequence[Count]) -> Count:
         """Return the length of the shortest input."""
@@ -634,7 +617,7 @@ class Zip(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SampleFromDatasets(Source):
+class SampleFromDatasets(_Mixture):
     """`tf.data.Dataset.sample_from_datasets(inputs, weights, seed, stop_on_empty_dataset, ..)`.
 
     weights_dtype: what TensorFlow makes of the weights, "float32" of Python's own numbers and
@@ -650,7 +633,6 @@ class SampleFromDatasets(Source):
         value("rerandomize", "rerandomize_each_iteration"),
         value("weights_dtype", by_name=True),
     )
-    inputs: tuple[Pipeline, ...]
     weights: Weights | None = None
     seed: Seed | None = None
     stop_on_empty: bool = False
@@ -659,7 +641,6 @@ class SampleFromDatasets(Source):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_inputs(self)
         if self.weights is not None and len(self.weights) != len(self.inputs):
             raise UsageError(
                 f"{self.name}: {counted(len(self.weights), 'weight')} of "
@@ -691,33 +672,21 @@ class SampleFromDatasets(Source):
         """Return that the machine seeds it; one input is no mixture."""
         return None if len(self.kept_inputs) < 2 else _why_unseeded(self.seed, global_seed)
 
-    @property
-    def never_ends(self) -> bool:
-        """Whether it goes on with those that have no end."""
-        of = all if self.stop_on_empty else any
-        return of(one.never_ends for one in self.inputs)
-
     def length(self, others: Sequence[Count]) -> Count:
         """Return the sum of the inputs, where all are read to their end."""
-        known = _all_known(others)
-        if known is None or all(map(math.isinf, known)):
-            return None if known is None else math.inf
-        return None if self.stop_on_empty else sum(known)
+        if all(count == math.inf for count in others):
+            return math.inf
+        return None if self.stop_on_empty else _sum(others)
 
 
 @dataclass(frozen=True, kw_only=True)
-class ChooseFromDatasets(Source):
+class ChooseFromDatasets(_Mixture):
     """`tf.data.Dataset.choose_from_datasets(inputs, choices, stop_on_empty_dataset)`."""
 
     name = "choose_from_datasets"
     parameters = (_INPUTS, value("choices", "choice_dataset", takes="pipeline"), _STOP)
-    inputs: tuple[Pipeline, ...]
     choices: Pipeline
     stop_on_empty: bool = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_inputs(self)
 
     @property
     def fed_by(self) -> tuple[Pipeline, ...]:
@@ -730,15 +699,9 @@ class ChooseFromDatasets(Source):
         many = counted(len(self.inputs), "dataset")
         return f"takes the next of {many} as chosen; ends {_end(self.stop_on_empty)}"
 
-    @property
-    def never_ends(self) -> bool:
-        """Whether neither choices nor inputs end."""
-        return all(one.never_ends for one in self.pipelines)
-
     def length(self, others: Sequence[Count]) -> Count:
         """Return that there is no end, where no input has one; else nobody knows."""
-        known = _all_known(others)
-        return math.inf if known is not None and all(map(math.isinf, known)) else None
+        return math.inf if all(count == math.inf for count in others) else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -756,29 +719,21 @@ class Shared(Source):
     label: Word
     pipeline: Pipeline
 
-    @property
-    def never_ends(self) -> bool:
-        """Whether the pipeline does not end."""
-        return self.pipeline.never_ends
-
     def length(self, others: Sequence[Count]) -> Count:
         """Return the length of the pipeline."""
         (count,) = others
         return count
 
 
-def _check_inputs(source: Zip | SampleFromDatasets | ChooseFromDatasets) -> None:
-    if not source.inputs:
-        raise UsageError(f"{source.name}: an input, or several, is needed")
-
-
 def _end(stop_on_empty: bool) -> str:
     return "at the first that ends" if stop_on_empty else "when all have ended"
 
 
-def _all_known(counts: Sequence[Count]) -> list[float] | None:
+def _sum(counts: Sequence[Count]) -> Count:
+    if math.inf in counts:
+        return math.inf
     known = [count for count in counts if count is not None]
-    return known if len(known) == len(counts) else None
+    return sum(known) if len(known) == len(counts) else None
 
 
 @dataclass(frozen=True, kw_only=True)

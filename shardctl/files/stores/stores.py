@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
@@ -48,6 +48,27 @@ def has_lost_a_slash(path: str) -> bool:
     [True, True, False, False]
     """
     return _ONE_SLASH.search(path) is not None
+
+
+def as_bytes(text: str) -> bytes:
+    """Return the bytes of a path, by which TensorFlow and `LC_ALL=C ls` sort.
+
+    >>> sorted(["Z", "a", "é"], key=as_bytes)
+    ['Z', 'a', 'é']
+    """
+    return text.encode("utf-8", "surrogateescape")
+
+
+def split_path(path: str) -> tuple[str, str]:
+    r"""Return the folder of a path, with the slash at its end, and the name behind it.
+
+    >>> split_path("gs://bucket/data/a"), split_path("a")
+    (('gs://bucket/data/', 'a'), ('', 'a'))
+    """
+    at = path.rfind("/") + 1
+    if os.sep != "/" and not is_remote(path):
+        at = max(at, path.rfind(os.sep) + 1)
+    return path[:at], path[at:]
 
 
 def store_of(path: str) -> Store:
@@ -148,10 +169,6 @@ class LocalSource:
         """Return the bytes [start, stop), fewer where the file became shorter."""
         self._file.seek(start)
         return self._file.read(stop - start)
-
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return several ranges."""
-        return [self.read(start, stop) for start, stop in ranges]
 
     def file(self) -> BinaryIO:
         """Return the open file."""

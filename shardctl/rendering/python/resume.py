@@ -23,7 +23,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.proof import Proof
-from shardctl.planning.resume.resume_loader import order_of_plan
+from shardctl.planning.resume.resume import order_of_plan
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.pipeline import order_module

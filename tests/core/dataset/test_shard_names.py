@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from hypothesis import strategies as st
 
@@ -47,11 +45,5 @@ def test_names_of_shards_are_those_of_each() -> None:
             splits[s].filename(i) for s, i in zip(split.tolist(), shard.tolist(), strict=True)
         ]
         assert shard_names(splits, split, shard) == expected
-
-        def called(split: Split, shards: Sequence[int]) -> list[str]:
-            return [f"{split.name}/{shard}" for shard in shards]
-
-        other = shard_names(splits, split, shard, called)
-        assert other == [f"s{s}/{i}" for s, i in zip(split.tolist(), shard.tolist(), strict=True)]
 
     check_cases(st.tuples(_splits(), st.integers(0, 200)), check, 40)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.interleave.interleave import Interleave, InterleaveState, continuation
+from shardctl.core.interleave.interleave import Interleave, InterleaveState
 from tests.cases import FUZZ, check_cases, counted, in_this_run, random_of_a_fuzz_run
 from tests.core.interleave.interleave_cases import (
     Case,
@@ -56,7 +56,7 @@ def test_the_state_says_what_is_in_each_slot(
 def test_the_continuation_lists_slots_then_unopened_shards(
     consumed: int, entries: list[tuple[int, int, int]]
 ) -> None:
-    columns = continuation([3, 5, 3], 2, 2, consumed)
+    columns = Interleave([3, 5, 3], cycle_length=2, block_length=2).continuation(consumed)
     assert list(zip(*(column.tolist() for column in columns), strict=True)) == entries
 
 
@@ -83,8 +83,9 @@ def test_a_continuation_can_be_continued(case: Case, data: st.DataObject) -> Non
     whole = interleave_by_hand(case.lengths, cycle, block)
     first = data.draw(st.integers(0, len(whole)))
     second = data.draw(st.integers(first, len(whole)))
-    shard, skip, take = continuation(case.lengths, cycle, block, first)
-    entry, more, left = continuation(take, cycle, block, second - first)
+    shard, skip, take = interleave(case).continuation(first)
+    rest = Interleave(take, cycle_length=cycle, block_length=block)
+    entry, more, left = rest.continuation(second - first)
     pairs = [
         (int(shard[entry[i]]), int(skip[entry[i]] + more[i]) + j)
         for i, j in interleave_by_hand(left.tolist(), cycle, block)

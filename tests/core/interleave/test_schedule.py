@@ -54,7 +54,7 @@ def test_visits_and_positions_are_those_of_the_machine_played_by_hand(case: Case
 @given(cases().filter(lambda case: len(case.lengths) > 0))
 def test_an_occupant_is_the_last_shard_that_opened_in_its_slot(case: Case) -> None:
     schedule = schedule_of(case)
-    opened = list(zip(schedule.first_round.tolist(), schedule.slot.tolist(), strict=True))
+    opened = [divmod(key, schedule.cycle_length) for key in schedule.opening.tolist()]
     rounds, slots = (np.array(x) for x in zip(*opened, strict=True))
     shards, first_rounds = schedule.occupants(rounds, slots)
     assert shards.tolist() == list(range(len(opened)))
@@ -73,8 +73,9 @@ def test_slots_beyond_16_bits_are_told_apart() -> None:
     # By hand: of three shards one has two visits, and those beyond come to the slots free first.
     number_of_visits = np.bincount(shards, minlength=len(lengths))
     assert number_of_visits.tolist() == [length // 2 + 1 for length in lengths]
-    assert schedule.slot[65_600:65_604].tolist() == [0, 1, 3, 4]
-    assert schedule.first_round[65_600:].tolist() == [1] * 300
+    rounds, slots = np.divmod(schedule.opening[65_600:], 65_600)
+    assert slots[:4].tolist() == [0, 1, 3, 4]
+    assert rounds.tolist() == [1] * 300
 
 
 def test_the_cycle_and_block_kept_are_those_that_matter() -> None:
@@ -85,9 +86,8 @@ def test_the_cycle_and_block_kept_are_those_that_matter() -> None:
 
 def test_the_opening_of_a_shard_cannot_be_written_to() -> None:
     schedule = build_schedule(np.array([3, 5]), 2, 2)
-    for array in (schedule.first_round, schedule.slot):
-        with pytest.raises(ValueError, match="read-only"):
-            array[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        schedule.opening[0] = 1
 
 
 @pytest.mark.parametrize(
@@ -123,6 +123,6 @@ def test_a_shard_opens_in_the_slot_that_comes_free_first(
     lengths: list[int], cycle_length: int, first_round: list[int], slot: list[int]
 ) -> None:
     order = Interleave(lengths, cycle_length=cycle_length, block_length=2)
-    assert order.first_round.tolist() == first_round
-    assert order.slot.tolist() == slot
+    rounds, slots = np.divmod(order._schedule.opening, order._schedule.cycle_length)
+    assert (rounds.tolist(), slots.tolist()) == (first_round, slot)
     assert (order.num_shards, order.num_examples) == (len(lengths), sum(lengths))

@@ -24,7 +24,7 @@ def test_an_example_is_where_each_interleave_alone_has_it() -> None:
         num_even += keys.shape[1] < several
         alone = [Interleave(column, **sizes) for column in lengths.T.copy()]
         for column, interleave in enumerate(alone):
-            opened = interleave.first_round * sizes["cycle_length"] + interleave.slot
+            opened = interleave._schedule.opening
             assert np.broadcast_to(keys, lengths.shape)[:, column].tolist() == opened.tolist(), seed
         places, offset = draw.integers(0, count, several), int(draw.integers(0, 20))
         found = positions_together(lengths, keys, places, offset, **sizes)

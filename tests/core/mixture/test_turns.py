@@ -54,17 +54,12 @@ def test_every_place_is_that_of_the_whole() -> None:
             mine = np.flatnonzero(expected[:, 0] == number)
             some = np.arange(0, len(mine), 1 + len(mine) // 50)
             assert turns.elements(number, some).tolist() == mine[some].tolist()
-        counts = turns.counts_before(np.append(elements, len(expected)))
-        for element, row in zip([*elements.tolist(), len(expected)], counts, strict=True):
-            before = np.bincount(expected[:element, 0], minlength=len(lengths))
-            assert row.tolist() == before.tolist()
         add_cases(len(elements))
 
 
 def test_nothing_made_yet_has_nothing() -> None:
     turns = Turns(lambda start, stop: np.zeros(stop - start, np.int64), 2)
     assert turns.num_elements == 0
-    assert turns.counts_before(np.array([0])).tolist() == [[0, 0]]
 
 
 def test_few_choices_are_made_where_few_are_taken() -> None:

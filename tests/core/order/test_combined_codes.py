@@ -11,7 +11,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.example_codes import CombinedCodes
+from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.errors import UsageError
 
 
@@ -30,16 +30,12 @@ def test_each_reader_names_files_by_the_folders_that_it_reads() -> None:
     days, one = _split("train", "/data/mon/d", "/data/tue/d"), _split("test", "/data/mon/d")
     dataset = Dataset(name="d", splits=(days, one))
     given = [_reads(dataset, days, 0, 8), _reads(dataset, one, 0, 4)]
-    codes = CombinedCodes(dataset, ["train", "test"], given)
+    codes = ExampleCodes(dataset, ["train", "test"], *given)
     assert codes.tfds_ids([0, 5, 9]) == [
         "mon/d/d-train-00000__0",
         "tue/d/d-train-00000__1",
         "d-test-00000__1",
     ]
-    names = codes._tfds_names
-    for split in (days, one):
-        named = tuple(names.of_shard(split, shard) for shard in range(split.num_shards))
-        assert named == names.of_split(split)
     for code in (0, 5, 9):
         assert codes.parse_tfds_id(codes.tfds_ids([code])[0]) == code
 
@@ -47,9 +43,8 @@ def test_each_reader_names_files_by_the_folders_that_it_reads() -> None:
 def test_readers_that_call_a_file_differently_are_refused() -> None:
     days = _split("train", "/data/mon/d", "/data/tue/d")
     dataset = Dataset(name="d", splits=(days,))
-    codes = CombinedCodes(
-        dataset, ["train"], [_reads(dataset, days, 0, 8), _reads(dataset, days, 0, 4)]
-    )
+    given = _reads(dataset, days, 0, 8), _reads(dataset, days, 0, 4)
+    codes = ExampleCodes(dataset, ["train"], *given)
     assert codes.names([5]) == ["5"]
     with pytest.raises(UsageError, match="tfds_ids of train differ from reader to reader"):
         codes.tfds_ids([5])
@@ -59,7 +54,7 @@ def test_a_file_of_two_datasets_is_asked_for_by_its_split() -> None:
     old = Dataset(name="d", version="1.0.0", splits=(_split("train", "/data/d/1.0.0"),))
     whole = combined([old, replace(old, version="2.0.0", splits=(_split("train", "/d/2.0.0"),))])
     given = [_reads(whole, split, 0, 4) for split in whole.splits]
-    codes = CombinedCodes(whole, [split.name for split in whole.splits], given)
+    codes = ExampleCodes(whole, [split.name for split in whole.splits], *given)
     assert codes.tfds_ids([1, 5]) == ["d-train-00000__1"] * 2
     assert codes.parse("d-2.0.0/train:1") == 5
     with pytest.raises(UsageError, match=r"d-1\.0\.0/train and d-2\.0\.0/train"):

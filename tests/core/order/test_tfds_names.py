@@ -8,7 +8,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.order.example_codes import TfdsNames
+from shardctl.core.order.example_codes import ExampleCodes
 from tests.core.order.folders import codes_of, spread
 
 FOLDERS = [
@@ -60,18 +60,6 @@ def test_a_slice_that_lies_in_one_folder_needs_no_folder_in_its_tfds_ids() -> No
     assert codes.parse_tfds_id("d-00001__0") == 5
 
 
-@pytest.mark.parametrize(("folders", "prefixes"), [(("/data",), ("",)), *FOLDERS])
-def test_one_file_is_called_as_it_is_among_all(
-    folders: tuple[str, ...], prefixes: tuple[str, ...]
-) -> None:
-    dataset, split = spread(*folders)
-    ranges = [SplitRange(split=split, start=0, stop=split.num_examples)]
-    names = TfdsNames(reads_of(dataset, ranges), {0: split})
-    expected = tuple(f"{prefix}d-{i:05}" for prefix in prefixes for i in range(2))
-    assert names.of_split(split) == expected
-    assert tuple(names.of_shard(split, shard) for shard in range(split.num_shards)) == expected
-
-
 def test_files_of_a_part_may_lie_in_folders_of_their_own() -> None:
     # A template whose folder holds the index of the shard, and names listed one by one.
     for files in (
@@ -81,8 +69,8 @@ def test_files_of_a_part_may_lie_in_folders_of_their_own() -> None:
         split = Split(name="train", shard_lengths=(2, 1), files=(files,))
         dataset = Dataset(name="d", splits=(split,))
         ranges = [SplitRange(split=split, start=0, stop=3)]
-        names = TfdsNames(reads_of(dataset, ranges), {0: split})
-        assert names.of_split(split) == ("00000/d", "00001/d")
+        codes = ExampleCodes(dataset, ["train"], reads_of(dataset, ranges))
+        assert codes.tfds_ids([0, 2]) == ["00000/d__0", "00001/d__0"]
         # Of a slice that one folder holds the base name will do.
         first = reads_of(dataset, [SplitRange(split=split, start=0, stop=2)])
-        assert TfdsNames(first, {0: split}).of_shard(split, 0) == split.filename(0)
+        assert ExampleCodes(dataset, ["train"], first).tfds_ids([0]) == ["d__0"]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
 import pytest
 
-from shardctl.core.shuffle.passes import (
-    Loop,
-    ShufflePasses,
-    file_shuffle_passes,
-    user_shuffle_passes,
-)
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.core.shuffle.passes import Loop, iterators_per_pass
+from shardctl.errors import UnpredictableOrderError
 from tests.cases import add_cases
 from tests.core.shuffle.shuffle_oracles import tf_order
 
@@ -109,8 +104,9 @@ def _settings_without_a_race(loop: Loop, *, fused: bool) -> list[tuple[int, int]
     return settings
 
 
-def _predicted(passes: ShufflePasses, num_epochs: int) -> Passes:
-    return [[passes.iterator_index(p, e) for e in range(num_epochs)] for p in range(NUM_PASSES)]
+def _predicted(num_epochs: int, **how: Any) -> Passes:
+    per_pass = iterators_per_pass(num_epochs, **how)
+    return [[p * per_pass + e for e in range(num_epochs)] for p in range(NUM_PASSES)]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -125,10 +121,8 @@ def test_a_users_shuffle_under_repeat(loop: Loop, fused: bool, user_orders: Orde
             dataset = dataset.map(lambda x: x + 0)
         passes = RUNNERS[loop](dataset.repeat(num_epochs).batch(batch_size), NUM_PASSES)
         found = [[user_orders[epoch] for epoch in _epochs(p, num_epochs)] for p in passes]
-        rule = user_shuffle_passes(
-            num_epochs=num_epochs, loop=loop, fused=fused, partial_last_batch=True
-        )
-        assert found == _predicted(rule, num_epochs), (num_epochs, batch_size)
+        rule = _predicted(num_epochs, loop=loop, fused=fused, partial_last_batch=True)
+        assert found == rule, (num_epochs, batch_size)
     add_cases(len(settings) * NUM_PASSES)
 
 
@@ -138,8 +132,8 @@ def test_a_file_shuffle_under_repeat(loop: Loop, file_orders: Orders) -> None:
     for num_epochs, batch_size in settings:
         passes = RUNNERS[loop](_files().repeat(num_epochs).batch(batch_size), NUM_PASSES)
         found = [[_file_order(e, file_orders) for e in _epochs(p, num_epochs)] for p in passes]
-        rule = file_shuffle_passes(num_epochs=num_epochs, loop=loop, partial_last_batch=True)
-        assert found == _predicted(rule, num_epochs), (num_epochs, batch_size)
+        rule = _predicted(num_epochs, loop=loop, fused=False, partial_last_batch=True)
+        assert found == rule, (num_epochs, batch_size)
     add_cases(len(settings) * NUM_PASSES)
 
 
@@ -164,12 +158,10 @@ def test_a_file_shuffle_under_a_users_shuffle(
             dataset = dataset.map(lambda x: x + 0)
         passes = RUNNERS[loop](dataset.repeat(num_epochs).batch(5), NUM_PASSES)
         found = [[both[epoch] for epoch in _epochs(p, num_epochs)] for p in passes]
-        files = file_shuffle_passes(num_epochs=num_epochs, loop=loop, under_user_shuffle=True)
-        user = user_shuffle_passes(
-            num_epochs=num_epochs, loop=loop, fused=fused, partial_last_batch=True
-        )
-        assert [[pair[0] for pair in p] for p in found] == _predicted(files, num_epochs)
-        assert [[pair[1] for pair in p] for p in found] == _predicted(user, num_epochs)
+        files = _predicted(num_epochs, loop=loop, fused=False, under_shuffle=True)
+        user = _predicted(num_epochs, loop=loop, fused=fused, partial_last_batch=True)
+        assert [[pair[0] for pair in p] for p in found] == files
+        assert [[pair[1] for pair in p] for p in found] == user
     add_cases(2 * NUM_PASSES)
 
 
@@ -183,8 +175,7 @@ def test_an_endless_repeat_reads_one_iterator_after_the_other(
         dataset = tf.data.Dataset.range(NUM_ELEMENTS).shuffle(BUFFER_SIZE, seed=USER_SEED)
         return (dataset if fused else dataset.map(lambda x: x + 0)).repeat()
 
-    rule = user_shuffle_passes(num_epochs=None, fused=fused)
-    predicted = [rule.iterator_index(0, epoch) for epoch in range(5)]
+    predicted = list(range(5))
     [read] = _run_python(endless().take(5 * NUM_ELEMENTS).batch(5), 1)
     assert [user_orders[epoch] for epoch in _epochs(read, 5)] == predicted
     # Keras keeps one iterator where it is told the steps of an epoch: one pass for all of them.
@@ -195,9 +186,7 @@ def test_an_endless_repeat_reads_one_iterator_after_the_other(
 def test_repeated_filenames_read_one_iterator_after_the_other(file_orders: Orders) -> None:
     dataset = _files(repeat_filenames=True).take(5 * NUM_FILES * FILE_LENGTH).batch(5)
     [read] = _run_python(dataset, 1)
-    rule = file_shuffle_passes(num_epochs=None, repeat_filenames=True)
-    predicted = [rule.iterator_index(0, epoch) for epoch in range(5)]
-    assert [_file_order(epoch, file_orders) for epoch in _epochs(read, 5)] == predicted
+    assert [_file_order(epoch, file_orders) for epoch in _epochs(read, 5)] == list(range(5))
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -207,8 +196,7 @@ def test_keras_on_an_unknown_cardinality_counts_as_python(loop: Loop, user_order
     dataset = tf.data.Dataset.range(NUM_ELEMENTS).shuffle(BUFFER_SIZE, seed=USER_SEED)
     unknown = dataset.filter(lambda x: x >= 0).batch(5)
     passes = RUNNERS[loop](unknown, NUM_PASSES)
-    rule = user_shuffle_passes(num_epochs=1, loop="python")
-    assert [[user_orders[tuple(p)]] for p in passes] == _predicted(rule, 1)
+    assert [[user_orders[tuple(p)]] for p in passes] == _predicted(1, fused=True)
 
 
 @pytest.mark.parametrize("fused", [True, False])
@@ -221,17 +209,13 @@ def test_a_shuffle_that_does_not_reshuffle_has_one_order(fused: bool) -> None:
     dataset = (dataset if fused else dataset.map(lambda x: x + 0)).repeat(2).batch(4)
     order = tf_order(NUM_ELEMENTS, BUFFER_SIZE, USER_SEED, reshuffle=False)
     assert _run_keras(dataset, NUM_PASSES) == [order * 2] * NUM_PASSES
-    rule = user_shuffle_passes(num_epochs=2, loop="keras-fit", fused=fused, reshuffle=False)
-    assert _predicted(rule, 2) == [[0, 0]] * NUM_PASSES
 
 
 def test_what_keras_reads_after_a_race_is_not_predicted(user_orders: Orders) -> None:
     import tensorflow as tf
 
-    rule = user_shuffle_passes(num_epochs=2, loop="keras-fit", fused=False)
-    assert rule.iterator_index(0, 1) == 1
     with pytest.raises(UnpredictableOrderError, match="timing"):
-        rule.iterator_index(1, 0)
+        iterators_per_pass(2, loop="keras-fit", fused=False)
 
     # What decides it: nothing that reads ahead makes 3 iterators a pass; a prefetch makes 4, or
     # starts the next pass in between, as its thread happens to run.
@@ -253,8 +237,7 @@ def test_the_file_shuffle_of_a_real_tfds_dataset(
         dataset = dataset.shuffle(1, seed=USER_SEED)
     passes = _run_python(dataset.repeat(3).batch(5), NUM_PASSES)
     found = [[_file_order(e, file_orders) for e in _epochs(p, 3)] for p in passes]
-    rule = file_shuffle_passes(num_epochs=3, under_user_shuffle=with_user_shuffle)
-    assert found == _predicted(rule, 3)
+    assert found == _predicted(3, fused=False, under_shuffle=with_user_shuffle)
 
 
 def _file_order(epoch: Sequence[int], file_orders: Orders) -> int:
@@ -314,19 +297,3 @@ def _tfds_positions(builder: Any) -> Any:
         return numbers[0] * FILE_LENGTH + numbers[1]
 
     return dataset.map(position)
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: user_shuffle_passes(num_epochs=0), "0 epochs"),
-        (lambda: file_shuffle_passes(num_epochs=-1), "-1 epochs"),
-        (lambda: user_shuffle_passes(num_epochs=1, loop="jax"), "no loop 'jax'"),  # type: ignore[arg-type]
-        (lambda: user_shuffle_passes(num_epochs=2).iterator_index(0, 2), "epoch 2 of a pass of 2"),
-        (lambda: user_shuffle_passes(num_epochs=2).iterator_index(-1, 0), "count from 0"),
-        (lambda: user_shuffle_passes(num_epochs=None).iterator_index(1, 0), "forever"),
-    ],
-)
-def test_what_no_pass_has_is_refused(make: Callable[[], object], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        make()

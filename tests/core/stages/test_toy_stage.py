@@ -15,7 +15,7 @@ import shardctl
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.iteration.build import Builder
-from shardctl.core.iteration.iteration import Iteration, Node
+from shardctl.core.iteration.iteration import Derived, Node
 from shardctl.core.iteration.nodes.repeat import Concatenate
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.core.stages.calls import CALLS, Call
@@ -60,55 +60,25 @@ class Swapped(Node):
     """The dataset object of `reverse_pairs`."""
 
     def __init__(self, child: Node) -> None:
-        self.child, self.inputs, self.shape = child, (child,), child.shape
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite
-
-    def cardinality_of(self, counts: Sequence[int]) -> int:
-        (count,) = counts
-        return count
+        self.inputs, self.shape = (child,), child.shape
 
     def iterate(self) -> SwappedIteration:
         return SwappedIteration(self.child.iterate())
 
 
-class SwappedIteration(Iteration):
+class SwappedIteration(Derived):
     """An iterator, which reads whole pairs."""
-
-    def __init__(self, child: Iteration) -> None:
-        super().__init__()
-        self._child = child
 
     def _advance(self, count: int) -> int:
         wanted = self.pulled + count
         self._child.pull(wanted + wanted % 2 - self._child.pulled)
         return min(wanted, self._child.pulled) - self.pulled
 
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
-    def _swapped(self, elements: Int64s) -> Int64s:
+    def _inputs_of(self, elements: Int64s) -> Int64s:
         partners: Int64s = elements ^ 1
         return np.where(partners < self._child.pulled, partners, elements)
 
-    @property
-    def width(self) -> int | None:
-        return self._child.width
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return self._child.widths(self._swapped(elements))
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self._child.examples(self._swapped(elements))
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, inputs = self._child.elements_of(codes)
-        elements = self._swapped(inputs)
-        kept = np.flatnonzero(elements < self.pulled)
-        return query[kept], elements[kept]
+    _outputs_of = _inputs_of
 
 
 @pytest.fixture(autouse=True)

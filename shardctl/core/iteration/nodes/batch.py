@@ -8,12 +8,7 @@ from math import prod
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.iteration import (
-    UNKNOWN,
-    Axis,
-    Iteration,
-    Node,
-)
+from shardctl.core.iteration.iteration import UNKNOWN, Axis, InPlace, Node
 from shardctl.errors import UsageError
 
 
@@ -27,13 +22,9 @@ class Batch(Node):
     """
 
     def __init__(self, child: Node, size: int, *, drop_remainder: bool = False) -> None:
-        self.child, self.inputs = child, (child,)
+        self.inputs = (child,)
         self.size, self.drop_remainder = size, drop_remainder
         self.shape = (Axis(size, drop_remainder), *child.shape)
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
         (count,) = counts
@@ -45,12 +36,12 @@ class Batch(Node):
         return BatchIteration(self)
 
 
-class BatchIteration(Iteration):
+class BatchIteration(InPlace):
     """An iterator over batches; the examples are those of its input, in their places."""
 
     def __init__(self, node: Batch) -> None:
-        super().__init__()
-        self._node, self._child = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node = node
 
     def _advance(self, count: int) -> int:
         size = self._node.size
@@ -59,10 +50,6 @@ class BatchIteration(Iteration):
         if self._child.pulled % size and not self._node.drop_remainder:
             total += 1
         return total - self.pulled
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
 
     def _rows(self, elements: Int64s) -> Int64s:
         """Return the number of elements of the input in each batch."""
@@ -96,19 +83,8 @@ class BatchIteration(Iteration):
         starts = elements * self._node.size - (np.cumsum(rows) - rows)
         return self._child.examples(np.repeat(starts, rows) + np.arange(rows.sum()))
 
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, inputs = self._child.elements_of(codes)
-        elements = inputs // self._node.size
-        kept = np.flatnonzero(elements < self.pulled)
-        return query[kept], elements[kept]
-
-    def codes_at(self, places: Int64s) -> Int64s:
-        return self._child.codes_at(places)
-
-    def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, places = self._child.places_of(codes)
-        kept = np.flatnonzero(places < self.num_examples)
-        return query[kept], places[kept]
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
+        return inputs // self._node.size
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         size = self._node.size
@@ -123,7 +99,7 @@ class Unbatch(Node):
     """
 
     def __init__(self, child: Node) -> None:
-        self.child, self.inputs = child, (child,)
+        self.inputs = (child,)
         if not child.shape or not child.shape[0].is_batch:
             raise UsageError("unbatch of elements that are no batches: put it behind a batch")
         self.rows, self.shape = child.shape[0], child.shape[1:]
@@ -133,10 +109,6 @@ class Unbatch(Node):
                 "drop_remainder=True"
             )
         self.width = prod(axis.size for axis in self.shape)
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
         (count,) = counts
@@ -148,12 +120,12 @@ class Unbatch(Node):
         return UnbatchIteration(self)
 
 
-class UnbatchIteration(Iteration):
+class UnbatchIteration(InPlace):
     """An iterator over rows: so many examples each, in the places that they have in the batches."""
 
     def __init__(self, node: Unbatch) -> None:
-        super().__init__()
-        self._node, self._child = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node = node
 
     def _advance(self, count: int) -> int:
         wanted = self.pulled + count
@@ -169,15 +141,8 @@ class UnbatchIteration(Iteration):
         return self._child.num_examples // self._node.width
 
     @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
-    @property
     def width(self) -> int:
         return self._node.width
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return np.full(len(elements), self.width, np.int64)
 
     def examples(self, elements: Int64s) -> Int64s:
         return self.codes_at((elements[:, None] * self.width + np.arange(self.width)).ravel())
@@ -186,21 +151,5 @@ class UnbatchIteration(Iteration):
         query, places = self.places_of(codes)
         return query, places // self.width
 
-    def codes_at(self, places: Int64s) -> Int64s:
-        return self._child.codes_at(places)
-
-    def places_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, places = self._child.places_of(codes)
-        kept = np.flatnonzero(places < self.pulled * self.width)
-        return query[kept], places[kept]
-
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        if start >= stop:
-            return
-        start, stop = start * self.width, stop * self.width
-        (first, last), (skipped, _) = self._child.at(np.array([start, stop - 1]))
-        left = stop - start
-        for chunk in self._child.chunks(int(first), int(last) + 1):
-            part = chunk[skipped : skipped + left]
-            skipped, left = max(0, skipped - len(chunk)), left - len(part)
-            yield part
+        yield from self._child.codes_between(start * self.width, stop * self.width)

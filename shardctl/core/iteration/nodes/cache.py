@@ -5,10 +5,9 @@ It is complete with as many elements as `assert_cardinality` says, which stands 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, Iteration, Node
+from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, InPlace, Iteration, Node
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 
@@ -24,18 +23,11 @@ class Cache(Node):
     """
 
     def __init__(self, child: Node) -> None:
-        self.child, self.inputs, self.shape = child, (child,), child.shape
+        self.inputs, self.shape = (child,), child.shape
         self.kept: Iteration | None = None
         self._is_uncertain = False
         # Over an input whose iterators are all alike nobody can tell what is kept.
         self.lasting = () if child.is_fixed else (self,)
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite
-
-    def cardinality_of(self, counts: Sequence[int]) -> int:
-        return counts[0]
 
     @property
     def state(self) -> int:
@@ -54,14 +46,12 @@ class Cache(Node):
         return CacheIteration(self)
 
 
-class CacheIteration(Iteration):
+class CacheIteration(InPlace):
     """An iterator that fills the cache, or hands out what it holds."""
 
     def __init__(self, node: Cache) -> None:
-        super().__init__()
-        self._node = node
-        self._fills = node.kept is None
-        self._child = node.child.iterate() if node.kept is None else node.kept
+        super().__init__(node.child.iterate() if node.kept is None else node.kept)
+        self._node, self._fills = node, node.kept is None
 
     def _advance(self, count: int) -> int:
         if not self._fills:
@@ -75,37 +65,6 @@ class CacheIteration(Iteration):
     def abandon(self) -> None:
         if self._fills:
             self._child.abandon()
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
-    @property
-    def width(self) -> int | None:
-        return self._child.width
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return self._child.widths(elements)
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self._child.examples(elements)
-
-    def before(self, elements: Int64s) -> Int64s:
-        return self._child.before(elements)
-
-    def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
-        return self._child.at(places)
-
-    def codes_at(self, places: Int64s) -> Int64s:
-        return self._child.codes_at(places)
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, elements = self._child.elements_of(codes)
-        kept = elements < self.pulled
-        return query[kept], elements[kept]
-
-    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        yield from self._child.chunks(start, stop)
 
 
 class Asserted(Node):
@@ -123,7 +82,7 @@ class Asserted(Node):
     """
 
     def __init__(self, child: Node, count: int) -> None:
-        self.child, self.inputs, self.shape = child, (child,), child.shape
+        self.inputs, self.shape = (child,), child.shape
         self._count = INFINITE if count < 0 else count
         known = (
             INFINITE if child.never_ends else child.num_elements if child.is_counted else UNKNOWN
@@ -131,10 +90,6 @@ class Asserted(Node):
         if known not in (UNKNOWN, self._count):
             there = "elements without end" if known == INFINITE else f"{known}"
             raise UsageError(f"assert_cardinality({count}): there are {there}")
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite
 
     def cardinality_of(self, counts: Sequence[int]) -> int:
         return self._count

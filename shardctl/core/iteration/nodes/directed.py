@@ -9,7 +9,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, Axis, Iteration, Node
 from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
-from shardctl.core.iteration.nodes.joined import gathered, in_order
+from shardctl.core.iteration.nodes.joined import common_width, gathered, in_order
 from shardctl.core.iteration.nodes.sharing import Sharing, certain_left
 from shardctl.core.mixture.turns import BLOCK, Turns
 from shardctl.errors import UsageError
@@ -29,8 +29,6 @@ class Directed(Node):
     >>> iteration = node.iterate()
     >>> iteration.pull(9), iteration.examples(np.arange(4)).tolist()
     (4, [20, 0, 21, 1])
-    >>> iteration.counts_before(np.array([3])).tolist()
-    [[1, 2]]
     """
 
     def __init__(
@@ -41,8 +39,6 @@ class Directed(Node):
         self.lasting = choices.lasting
         self.shape = _shape_of_any(self.data)
         self.sharing = Sharing(self.data)
-        # Set where the input that an example comes from is asked for, in place of its code.
-        self.hands_out_inputs = False
         if Sharing((*choices.inputs, *self.data)).by_turns > self.sharing.by_turns:
             raise UsageError(
                 f"{choices.stage}: one dataset object is both its choices and an input; make the "
@@ -51,12 +47,14 @@ class Directed(Node):
 
     @property
     def is_infinite(self) -> bool:
-        taken = [self.data[number].is_infinite for number in self.choices.ever(len(self.data))]
-        return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
+        return self._goes_on([node.is_infinite for node in self.data])
 
     @property
     def never_ends(self) -> bool:
-        taken = [self.data[number].never_ends for number in self.choices.ever(len(self.data))]
+        return self._goes_on([node.never_ends for node in self.data])
+
+    def _goes_on(self, ends_not: Sequence[bool]) -> bool:
+        taken = [ends_not[number] for number in self.choices.ever(len(self.data))]
         return self.choices.is_infinite and (all if self.stop_on_empty else any)(taken)
 
     @property
@@ -224,8 +222,7 @@ class DirectedIteration(Iteration):
 
     @property
     def width(self) -> int | None:
-        widths = {source.width for source in self.sources if source.pulled}
-        return widths.pop() if len(widths) == 1 else None if widths else 1
+        return common_width(self.sources)
 
     def widths(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
@@ -235,9 +232,6 @@ class DirectedIteration(Iteration):
 
     def examples(self, elements: Int64s) -> Int64s:
         numbers, places = self._turns.of(elements)
-        if self._node.hands_out_inputs:
-            # Codes are 0 or more, so that what comes from elsewhere is told from this.
-            return ~numbers if self.width == 1 else np.repeat(~numbers, self.widths(elements))
         widths = np.ones(len(elements), np.int64) if self.width == 1 else self.widths(elements)
         parts = self._split(numbers, places)
         return gathered(((here, each.examples(local)) for here, each, local in parts), widths)
@@ -257,10 +251,3 @@ class DirectedIteration(Iteration):
             queries.append(query)
             elements.append(self._turns.elements(number, places))
         return in_order(np.concatenate(queries), np.concatenate(elements))
-
-    def counts_before(self, elements: Int64s) -> Int64s:
-        """Return how many elements of each input come before each element, int64[q, inputs].
-
-        That is how many of each are consumed where a script stops in front of it.
-        """
-        return self._turns.counts_before(np.asarray(elements, np.int64))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -24,10 +25,7 @@ class Joined(Iteration):
     def __init__(self) -> None:
         super().__init__()
         self.pieces: list[Iteration] = []
-        self._counted = (-1, -1)
-        self._width: int | None = 1
-        self._starts = self._example_starts = NONE
-        self._readings: Int64s | None = None
+        self._known: dict[str, Any] = {}
 
     @property
     def inputs(self) -> Sequence[Iteration]:
@@ -36,48 +34,51 @@ class Joined(Iteration):
     @property
     def starts(self) -> Int64s:
         """The first element of each piece, int64[pieces + 1]."""
-        self._count()
-        return self._starts
+        return self._sums("elements", lambda piece: piece.pulled)
 
     @property
     def example_starts(self) -> Int64s:
         """The place of the first example of each piece, int64[pieces + 1]."""
-        self._count()
-        return self._example_starts
+        return self._sums("examples", lambda piece: piece.num_examples)
 
-    def _count(self) -> None:
-        if self._counted != (self.pulled, len(self.pieces)):
-            self._counted = (self.pulled, len(self.pieces))
-            self._readings = None
-            widths = {piece.width for piece in self.pieces if piece.pulled}
-            self._width = widths.pop() if len(widths) == 1 else None if widths else 1
-            counts = [piece.pulled for piece in self.pieces]
-            examples = [piece.num_examples for piece in self.pieces]
-            self._starts = np.concatenate(([0], np.cumsum(counts, dtype=np.int64)))
-            self._example_starts = np.concatenate(([0], np.cumsum(examples, dtype=np.int64)))
+    @property
+    def _reading_starts(self) -> Int64s:
+        """The readings before each piece, int64[pieces + 1]."""
+        return self._sums("readings", lambda piece: piece.num_readings if piece.pulled else 0)
+
+    def _sums(self, of: str, count: Callable[[Iteration], int]) -> Int64s:
+        def sums() -> Int64s:
+            return np.cumsum([0, *map(count, self.pieces)], dtype=np.int64)
+
+        found: Int64s = self._kept(of, sums)
+        return found
+
+    def _kept(self, name: str, made: Callable[[], Any]) -> Any:
+        """Return what is made of the pieces, once for as long as nothing more is pulled."""
+        if self._known.get("counted") != (self.pulled, len(self.pieces)):
+            self._known = {"counted": (self.pulled, len(self.pieces))}
+        if name not in self._known:
+            self._known[name] = made()
+        return self._known[name]
 
     @property
     def width(self) -> int | None:
         """That of all pieces that hand out something, 1 where none does."""
-        self._count()
-        return self._width
+        width: int | None = self._kept("width", lambda: common_width(self.pieces))
+        return width
 
     def widths(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
-        for here, piece, local in self._split(elements, self.starts):
+        for _, here, piece, local in self._indexed(elements, self.starts):
             found[here] = piece.widths(local)
         return found
 
     def examples(self, elements: Int64s) -> Int64s:
-        parts = list(self._indexed(elements, self.starts))
-        if len(parts) == 1:
-            index, _, piece, local = parts[0]
-            return self._counted_from(index, piece.examples(local))
-        found = (
+        found = [
             (here, self._counted_from(index, piece.examples(local)))
-            for index, here, piece, local in parts
-        )
-        return gathered(found, self.widths(elements))
+            for index, here, piece, local in self._indexed(elements, self.starts)
+        ]
+        return found[0][1] if len(found) == 1 else gathered(found, self.widths(elements))
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.zeros(len(elements), np.int64)
@@ -102,21 +103,11 @@ class Joined(Iteration):
     def num_readings(self) -> int:
         return int(self._reading_starts[-1]) if self.is_repeated else super().num_readings
 
-    @property
-    def _reading_starts(self) -> Int64s:
-        """The readings before each piece, int64[pieces + 1]."""
-        self._count()
-        if self._readings is None:
-            numbers = [piece.num_readings if piece.pulled else 0 for piece in self.pieces]
-            self._readings = np.concatenate(([0], np.cumsum(numbers, dtype=np.int64)))
-        return self._readings
-
     def _counted_from(self, index: int, found: Int64s) -> Int64s:
         """Return what a piece hands out; where readings are counted, on from those before it."""
         if not (index and self.is_repeated and readings.are_counted()):
             return found
-        numbers: Int64s = found + self._reading_starts[index]
-        return numbers
+        return found + self._reading_starts[index]
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))
@@ -129,12 +120,6 @@ class Joined(Iteration):
         for piece, first in zip(self.pieces, starts[:-1], strict=True):
             if first < stop and first + piece.pulled > start:
                 yield from piece.chunks(max(start - first, 0), min(stop - first, piece.pulled))
-
-    def _split(
-        self, wanted: Int64s, starts: Int64s
-    ) -> Iterator[tuple[Int64s | slice, Iteration, Int64s]]:
-        for _, here, piece, local in self._indexed(wanted, starts):
-            yield here, piece, local
 
     def _indexed(
         self, wanted: Int64s, starts: Int64s
@@ -163,6 +148,12 @@ class Joined(Iteration):
                 queries.append(query)
                 places.append(place + start)
         return in_order(np.concatenate(queries), np.concatenate(places))
+
+
+def common_width(pieces: Iterable[Iteration]) -> int | None:
+    """Return the width of all that hand out something, 1 where none does, None for several."""
+    widths = {piece.width for piece in pieces if piece.pulled}
+    return widths.pop() if len(widths) == 1 else None if widths else 1
 
 
 def gathered(parts: Iterable[tuple[Int64s | slice, Int64s]], widths: Int64s) -> Int64s:

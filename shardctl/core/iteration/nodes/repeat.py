@@ -13,8 +13,10 @@ from shardctl.core.iteration.iteration import (
     PIECE,
     UNKNOWN,
     Axis,
+    Derived,
     Iteration,
     Node,
+    Repeating,
     has_prefetch_below,
     lasting_below,
 )
@@ -22,7 +24,7 @@ from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
 from shardctl.errors import UsageError
 
 
-class Repeat(Node):
+class Repeat(Repeating):
     """`ds.repeat(count)`; None repeats until an epoch is empty.
 
     Of a finite one TensorFlow makes an iterator of the input more than there are epochs
@@ -33,28 +35,6 @@ class Repeat(Node):
     >>> iteration.pull(10**12), iteration.examples(np.array([10**12 - 1])).tolist()
     (1000000000000, [0])
     """
-
-    def __init__(self, child: Node, count: int | None) -> None:
-        self.child, self.inputs, self.shape = child, (child,), child.shape
-        self.count = count
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite or (self.count is None and self.child.num_elements != 0)
-
-    @property
-    def never_ends(self) -> bool:
-        child = self.child
-        is_some = child.is_counted and child.num_elements > 0
-        return child.never_ends or (self.count is None and is_some)
-
-    def cardinality_of(self, counts: Sequence[int]) -> int:
-        (count,) = counts
-        if count == 0:
-            return 0
-        if self.count is None:
-            return INFINITE
-        return count if count < 0 else count * self.count
 
     def iterate(self) -> Iteration:
         return Cycle(self) if self.child.is_fixed else RepeatIteration(self)
@@ -103,12 +83,12 @@ class RepeatIteration(Joined):
                 each.make_uncertain()
 
 
-class Cycle(Iteration):
+class Cycle(Derived):
     """A repeat of epochs that are all alike: one of them stands for all."""
 
     def __init__(self, node: Repeat) -> None:
-        super().__init__()
-        self._node, self._epoch = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node, self._epoch = node, self._child
 
     def _advance(self, count: int) -> int:
         wanted = self.pulled + count
@@ -122,47 +102,37 @@ class Cycle(Iteration):
         return total - self.pulled
 
     @property
-    def inputs(self) -> tuple[Iteration, ...]:
-        return (self._epoch,)
+    def _size(self) -> int:
+        return max(self._epoch.pulled, 1)
 
-    @property
-    def width(self) -> int | None:
-        return self._epoch.width
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        return elements % self._size
 
-    def _local(self, elements: Int64s) -> tuple[Int64s, Int64s]:
-        epochs, local = np.divmod(elements, max(self._epoch.pulled, 1))
-        return epochs, local
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return self._epoch.widths(self._local(elements)[1])
+    def _numbered(self, codes: Int64s, epochs: Int64s) -> Int64s:
+        """Return codes; where readings are counted, on from those of the epochs before."""
+        return codes + epochs * self._epoch.num_readings if readings.are_counted() else codes
 
     def examples(self, elements: Int64s) -> Int64s:
-        epochs, local = self._local(elements)
-        if not readings.are_counted():
-            return self._epoch.examples(local)
-        earlier = np.repeat(epochs, self._epoch.widths(local)) * self._epoch.num_readings
-        numbers: Int64s = self._epoch.examples(local) + earlier
-        return numbers
+        epochs, local = divmod(elements, self._size)
+        epochs = epochs if self.width == 1 else np.repeat(epochs, self._epoch.widths(local))
+        return self._numbered(self._epoch.examples(local), epochs)
 
     def before(self, elements: Int64s) -> Int64s:
-        epochs, local = self._local(elements)
+        epochs, local = divmod(elements, self._size)
         return epochs * self._epoch.num_examples + self._epoch.before(local)
 
     def at(self, places: Int64s) -> tuple[Int64s, Int64s]:
-        epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
+        epochs, local = divmod(places, max(self._epoch.num_examples, 1))
         elements, offsets = self._epoch.at(local)
         return elements + epochs * self._epoch.pulled, offsets
 
     def codes_at(self, places: Int64s) -> Int64s:
-        epochs, local = np.divmod(places, max(self._epoch.num_examples, 1))
-        if not readings.are_counted():
-            return self._epoch.codes_at(local)
-        numbers: Int64s = self._epoch.codes_at(local) + epochs * self._epoch.num_readings
-        return numbers
+        epochs, local = divmod(places, max(self._epoch.num_examples, 1))
+        return self._numbered(self._epoch.codes_at(local), epochs)
 
     @property
     def num_readings(self) -> int:
-        return -(-self.pulled // max(self._epoch.pulled, 1)) * self._epoch.num_readings
+        return -(-self.pulled // self._size) * self._epoch.num_readings
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._tiled(*self._epoch.elements_of(codes), self._epoch.pulled, self.pulled)
@@ -178,7 +148,7 @@ class Cycle(Iteration):
         return in_order(np.repeat(query, len(starts))[kept], everywhere[kept])
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        size = max(self._epoch.pulled, 1)
+        size = self._size
         if self._epoch.num_examples <= PIECE < (stop - start):
             # Many short epochs, taken from one copy of it.
             codes = np.concatenate([NONE, *self._epoch.chunks(0, self._epoch.pulled)])
@@ -207,10 +177,6 @@ class Concatenate(Node):
             Axis(max(one.size, other.size), one.is_exact and one == other)
             for one, other in zip(first.shape, second.shape, strict=True)
         )
-
-    @property
-    def is_infinite(self) -> bool:
-        return any(node.is_infinite for node in self.inputs)
 
     @property
     def never_ends(self) -> bool:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, PIECE, Iteration, Node
+from shardctl.core.iteration.iteration import (
+    EVERYTHING,
+    PIECE,
+    Derived,
+    Iteration,
+    Node,
+    Repeating,
+)
 from shardctl.core.iteration.nodes.joined import Joined
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.generator import SeedGenerator, TakenSeeds
@@ -26,7 +33,7 @@ _ANY = KernelSeeds(seed=0, seed2=0)
 _MAX_EPOCHS = 3  # kMaxEpochsInBuffer; with more than so many in the buffer none is read further
 
 
-class Shuffle(Node):
+class Shuffle(Repeating):
     """`ds.shuffle(buffer)`, and `ds.shuffle(buffer).repeat(count)` in one op.
 
     count: the epochs, 1 of a plain shuffle, None without end. An epoch is handed out whole before
@@ -44,8 +51,8 @@ class Shuffle(Node):
     def __init__(
         self, child: Node, buffer: int, generator: SeedGenerator, count: int | None = 1
     ) -> None:
-        self.child, self.inputs, self.shape = child, (child,), child.shape
-        self.buffer, self.generator, self.count = buffer, generator, count
+        super().__init__(child, count)
+        self.buffer, self.generator = buffer, generator
         self.lasting = () if generator.is_fixed else (generator,)
         if buffer == WHOLE_DATASET and child.is_infinite:
             raise UsageError(f"{generator.stage} of a dataset without end never fills its buffer")
@@ -57,22 +64,6 @@ class Shuffle(Node):
                 "differ in length: nobody has compared what its buffer holds then; "
                 "give shuffle a number"
             )
-
-    @property
-    def is_infinite(self) -> bool:
-        return self.child.is_infinite or (self.count is None and self.child.num_elements != 0)
-
-    @property
-    def never_ends(self) -> bool:
-        child = self.child
-        is_some = child.is_counted and child.num_elements > 0
-        return child.never_ends or (self.count is None and is_some)
-
-    def cardinality_of(self, counts: Sequence[int]) -> int:
-        (count,) = counts
-        if self.count is None and count != 0:
-            return INFINITE
-        return count if count < 0 else count * (self.count or 0)
 
     def iterate(self) -> ShuffleIteration:
         return ShuffleIteration(self)
@@ -171,15 +162,15 @@ class ShuffleIteration(Joined):
             self._input.abandon()
 
 
-class ShuffledEpoch(Iteration):
+class ShuffledEpoch(Derived):
     """One epoch of a shuffle: what is read of its input, and in which order it comes out.
 
     buffer: None holds the whole epoch.
     """
 
     def __init__(self, child: Iteration, buffer: int | None) -> None:
-        super().__init__()
-        self._child, self._buffer = child, buffer
+        super().__init__(child)
+        self._buffer = buffer
         self.seeds: TakenSeeds | None = None
         self._widest = (-1, 0)
 
@@ -190,10 +181,6 @@ class ShuffledEpoch(Iteration):
     def left(self) -> int:
         """Number of elements that are read and not handed out."""
         return self._child.pulled - self.pulled
-
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
 
     def check(self) -> None:
         if self.pulled:
@@ -210,18 +197,11 @@ class ShuffledEpoch(Iteration):
         seeds = _ANY if min(buffer, size) <= 1 else self.seeds.seeds
         return ShuffleReplay(num_elements=size, buffer_size=buffer, seeds=seeds)
 
-    @property
-    def width(self) -> int | None:
-        return self._child.width
+    def _inputs_of(self, elements: Int64s) -> Int64s:
+        return self.replay.inputs_at(elements)
 
-    def widths(self, elements: Int64s) -> Int64s:
-        width = self.width
-        if width is not None:
-            return np.full(len(elements), width, np.int64)
-        return self._child.widths(self.replay.inputs_at(elements))
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self._child.examples(self.replay.inputs_at(elements))
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
+        return self.replay.outputs_of(inputs)
 
     @property
     def _max_width(self) -> int:
@@ -234,12 +214,6 @@ class ShuffledEpoch(Iteration):
             pieces = (np.arange(start, min(start + PIECE, size)) for start in starts)
             self._widest = size, max(int(self._child.widths(piece).max()) for piece in pieces)
         return self._widest[1]
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, inputs = self._child.elements_of(codes)
-        outputs = self.replay.outputs_of(inputs)
-        kept = np.flatnonzero(outputs < self.pulled)
-        return query[kept], outputs[kept]
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         if start >= stop:

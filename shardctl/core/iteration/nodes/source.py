@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration import iteration as readings
-from shardctl.core.iteration.iteration import Iteration, Node
+from shardctl.core.iteration.iteration import Leaf, Node
 
 
 class Source(Node):
@@ -22,10 +21,6 @@ class Source(Node):
     def __init__(self, codes: Sequence[int] | Int64s) -> None:
         self.codes = codes if isinstance(codes, range) else np.asarray(codes, np.int64)
 
-    @property
-    def is_infinite(self) -> bool:
-        return False
-
     def cardinality_of(self, counts: Sequence[int]) -> int:
         return len(self.codes)
 
@@ -36,37 +31,25 @@ class Source(Node):
 NOTHING = Source(range(0))  # what an iterator reads that makes none below it
 
 
-class SourceIteration(Iteration):
+class SourceIteration(Leaf):
     """An iterator over codes; those of a range take no memory."""
 
     def __init__(self, codes: range | Int64s) -> None:
-        super().__init__()
-        self._codes = codes
+        super().__init__(len(codes))
+        self._all = codes
 
-    def _advance(self, count: int) -> int:
-        return min(count, len(self._codes) - self.pulled)
-
-    @property
-    def width(self) -> int:
-        return 1
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return np.ones(len(elements), np.int64)
-
-    def examples(self, elements: Int64s) -> Int64s:
-        if readings.are_counted():
-            return np.zeros(len(elements), np.int64)
-        if isinstance(self._codes, range):
-            return np.asarray(elements, np.int64) * self._codes.step + self._codes.start
-        return self._codes[elements]
+    def _codes(self, elements: Int64s) -> Int64s:
+        if isinstance(self._all, range):
+            return np.asarray(elements, np.int64) * self._all.step + self._all.start
+        return self._all[elements]
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         wanted = np.asarray(codes, np.int64)
-        if isinstance(self._codes, range):
-            elements, rest = np.divmod(wanted - self._codes.start, self._codes.step)
+        if isinstance(self._all, range):
+            elements, rest = np.divmod(wanted - self._all.start, self._all.step)
             found = np.flatnonzero((rest == 0) & (elements >= 0) & (elements < self.pulled))
             return found, elements[found]
-        pulled = self._codes[: self.pulled]
+        pulled = self._all[: self.pulled]
         order = np.argsort(pulled, kind="stable")
         first = np.searchsorted(pulled, wanted, "left", sorter=order)
         counts = np.searchsorted(pulled, wanted, "right", sorter=order) - first

@@ -10,6 +10,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.iteration import (
     INFINITE,
     UNKNOWN,
+    Derived,
     Iteration,
     Node,
     read_ahead,
@@ -45,7 +46,7 @@ class Strided(Node):
         warm: bool = False,
         has_prefetch: bool = False,
     ) -> None:
-        self.child, self.inputs, self.shape = child, (child,), child.shape
+        self.inputs, self.shape = (child,), child.shape
         self.first, self.stride, self.limit = first, stride, limit
         self.reads_ahead, self.warm = reads_ahead, warm
         self.has_prefetch = has_prefetch
@@ -69,12 +70,12 @@ class Strided(Node):
         return NOTHING.iterate() if self.limit == 0 else StridedIteration(self)
 
 
-class StridedIteration(Iteration):
+class StridedIteration(Derived):
     """An iterator over every so-manyth element."""
 
     def __init__(self, node: Strided) -> None:
-        super().__init__()
-        self._node, self._child = node, node.child.iterate()
+        super().__init__(node.child.iterate())
+        self._node = node
         self._is_abandoned = False
         self._fault: UnpredictableOrderError | None = None  # of what was handed out until then
 
@@ -108,30 +109,14 @@ class StridedIteration(Iteration):
         if not self._is_abandoned:
             super().check()
 
-    @property
-    def inputs(self) -> Sequence[Iteration]:
-        return (self._child,)
-
     def _inputs_of(self, elements: Int64s) -> Int64s:
         if self._node.first == 0 and self._node.stride == 1:
             return elements
         return elements * self._node.stride + self._node.first
 
-    @property
-    def width(self) -> int | None:
-        return self._child.width
-
-    def widths(self, elements: Int64s) -> Int64s:
-        return self._child.widths(self._inputs_of(elements))
-
-    def examples(self, elements: Int64s) -> Int64s:
-        return self._child.examples(self._inputs_of(elements))
-
-    def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
-        query, inputs = self._child.elements_of(codes)
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
         elements, rest = np.divmod(inputs - self._node.first, self._node.stride)
-        kept = np.flatnonzero((rest == 0) & (elements >= 0) & (elements < self.pulled))
-        return query[kept], elements[kept]
+        return np.where(rest, -1, elements)
 
     def before(self, elements: Int64s) -> Int64s:
         if self._node.stride > 1:
@@ -167,9 +152,6 @@ class StridedIteration(Iteration):
             first, last = (index * node.stride + node.first for index in (start, stop - 1))
             place = 0
             for chunk in self._child.chunks(first, last + 1):
-                if width == 1:
-                    yield chunk[-place % node.stride :: node.stride]
-                else:
-                    elements = np.arange(place, place + len(chunk)) // width
-                    yield chunk[elements % node.stride == 0]
+                elements = np.arange(place, place + len(chunk)) // width
+                yield chunk[elements % node.stride == 0]
                 place += len(chunk)
