@@ -205,7 +205,8 @@ class ResumeFit(_FitCallback):
 
     def __new__(cls, position: Position) -> Self:
         """Return a callback of Keras; the import of shardctl.tfds loads none."""
-        made: Self = object.__new__(_callback_class(cls))
+        kind: Any = cls
+        made: Self = object.__new__(_callback_class(kind))
         return made
 
     @checked

@@ -63,10 +63,10 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
                 "it is"
             )
     if depth != int(counts_batches):
-        found = ("examples", "batches", "batches of batches")[min(max(depth, 0), 2)]
+        them = ("examples", "batches", "batches of batches")[min(max(depth, 0), 2)]
         counted_are = "batches" if counts_batches else "examples"
         raise UsageError(
-            f"elements: {found} are handed out, and {counted_are} are counted; count(.., batch=N) "
+            f"elements: {them} are handed out, and {counted_are} are counted; count(.., batch=N) "
             "says of how many batches are, or ReadSettings(batch=N) makes them"
         )
 

@@ -401,7 +401,7 @@ def options_of(operation: Operation) -> Options:
     from tensorflow.core.framework import dataset_options_pb2  # no public name
 
     message = dataset_options_pb2.Options.FromString(operation.attributes["serialized_options"].s)
-    said = {}
+    said: dict[str, Any] = {}
     for field_name, (name, within) in _WITHIN.items():
         part = message.optimization_options if within else message
         # Members of a oneof are set or not.

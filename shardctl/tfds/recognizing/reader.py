@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -376,7 +376,7 @@ def _cut(rows: Rows, step: Operation) -> Rows:
     return replace(rows, columns=tuple(column[kept] for column in rows.columns))
 
 
-_STEPS = {
+_STEPS: Mapping[str, Callable[[Rows, Operation], Rows]] = {
     "ShardDataset": _shard,
     **dict.fromkeys(SHUFFLES, _shuffle),
     "RepeatDataset": _repeat,
