@@ -137,11 +137,7 @@ class Checkpointable:
 
     @checked
     def __init__(
-        self,
-        position: Position,
-        *,
-        allow_version: bool = False,
-        host: int | HostLike | None = None,
+        self, position: Position, *, allow_version: bool = False, host: int | HostLike | None = None
     ) -> None:
         check_host_of(position, host)
         self._position, self._allow_version = position, allow_version

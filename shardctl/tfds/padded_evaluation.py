@@ -117,13 +117,7 @@ def evaluation(
     reading = own_host(hosts, host, settings.host)
     settings = replace(settings, host=reading)
     plan = evaluate(
-        dataset,
-        spec,
-        settings,
-        batch=batch,
-        hosts=reading.count,
-        devices=devices,
-        remainder="pad",
+        dataset, spec, settings, batch=batch, hosts=reading.count, devices=devices, remainder="pad"
     )
     refuse_open_splits(plan.resolved)
     for warning in format_warnings(dataset, plan.resolved.ranges):

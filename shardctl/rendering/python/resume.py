@@ -11,13 +11,7 @@ from collections.abc import Iterator
 
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.loaders.library import library_of
-from shardctl.core.resume.resume_plan import (
-    BatchCall,
-    ResumePlan,
-    ShardCall,
-    ShuffleCall,
-    TakeCall,
-)
+from shardctl.core.resume.resume_plan import BatchCall, ResumePlan, ShardCall, ShuffleCall, TakeCall
 from shardctl.core.stages.stages import Batch, Shuffle
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order

@@ -117,9 +117,7 @@ class StagesCode:
         self._builder, self._host = builder, host or self._host
         self.lines += [
             *reader.read_config(
-                settings,
-                ordered=origin.dataset.ordered,
-                has_cardinality=source.has_cardinality,
+                settings, ordered=origin.dataset.ordered, has_cardinality=source.has_cardinality
             ),
             *reader.as_dataset(name, reader.split_of_host(origin.spec, settings), settings),
         ]

@@ -345,10 +345,7 @@ def _shuffle(rows: Rows, step: Operation) -> Rows:
             f"the list of its {len(rows)} files is shuffled by a buffer of {buffer}, not as a whole"
         )
     return replace(
-        rows,
-        shuffle=step,
-        pair=kernel_pair(step),
-        reshuffle=step.flag("reshuffle_each_iteration"),
+        rows, shuffle=step, pair=kernel_pair(step), reshuffle=step.flag("reshuffle_each_iteration")
     )
 
 

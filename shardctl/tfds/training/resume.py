@@ -40,11 +40,7 @@ from shardctl.tfds.training.read_config import (
     epochs_that_follow,
     fitted,
 )
-from shardctl.tfds.training.records import (
-    RecordReader,
-    as_tensors,
-    kernel_shuffle,
-)
+from shardctl.tfds.training.records import RecordReader, as_tensors, kernel_shuffle
 
 
 @checked
@@ -157,10 +153,7 @@ def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
 
 
 def dataset_of_plan(
-    here: FittedPlan,
-    reader: RecordReader,
-    transform: Transform | None = None,
-    decoders: Any = None,
+    here: FittedPlan, reader: RecordReader, transform: Transform | None = None, decoders: Any = None
 ) -> Any:
     """Return the `tf.data.Dataset` of `resume`, whatever global seed is in force.
 
