@@ -25,10 +25,10 @@ _MOST_COUNTED = 20_000  # rows that are made to count them and to show the last
 _ROWS = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
-    "FilesVerification": "verify_files:verify_files",
+    "FilesVerification": "verify:verify_files",
     "HostsPlan": "hosts.hosts:hosts",
-    "Index": "index.index:index",
-    "IndexCheck": "index.check:check",
+    "Index": "index:index",
+    "IndexCheck": "index:check",
     "Inspection": "inspect:inspect",
     "Layout": "layout:layout",
     "Lint": "lint:lint",
@@ -39,7 +39,7 @@ _ROWS = {
     "Quality": "quality.quality:quality",
     "ResumePlan": "resume:resume",
     "Simulation": "simulate:simulate",
-    "TfdsMetadata": "index.tfds_metadata:tfds_metadata",
+    "TfdsMetadata": "index:tfds_metadata",
     "Verification": "verify:verify",
 }
 

@@ -209,10 +209,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
         if isinstance(item, Words) and item:
             deeper = f"{indent}  "
             text = textwrap.fill(
-                " ".join(item),
-                _LINE - len(deeper),
-                break_long_words=False,
-                break_on_hyphens=False,
+                " ".join(item), _LINE - len(deeper), break_long_words=False, break_on_hyphens=False
             )
             yield f"{lead} |\n{textwrap.indent(text, deeper)}\n"
         elif not _is_nested(item):

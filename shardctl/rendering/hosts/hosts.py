@@ -14,12 +14,7 @@ from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import OUTSTANDING, Load, Strategy
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.quantities import (
-    bytes_between,
-    counts_between,
-    number,
-    percent_over,
-)
+from shardctl.rendering.text.quantities import bytes_between, counts_between, number, percent_over
 from shardctl.rendering.text.tables import (
     Cell,
     Column,

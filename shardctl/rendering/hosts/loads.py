@@ -29,12 +29,7 @@ from shardctl.rendering.text.quantities import (
 from shardctl.rendering.text.tables import Screen, paragraph
 
 FROM_DISK = "examples from disk"
-_ONE = {
-    "examples": "example",
-    FROM_DISK: "example from disk",
-    "batches": "batch",
-    "files": "file",
-}
+_ONE = {"examples": "example", FROM_DISK: "example from disk", "batches": "batch", "files": "file"}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -8,8 +8,7 @@ from shardctl.core.text import first_upper
 from shardctl.planning.quality.quality import Quality
 from shardctl.rendering.pictures.bars import Bar, Part, bars
 from shardctl.rendering.pictures.picture import Numbers, Picture
-from shardctl.rendering.quality.memory import counted_how
-from shardctl.rendering.quality.quality import best_line
+from shardctl.rendering.quality.quality import best_line, counted_how
 from shardctl.rendering.text.quantities import human_bytes
 
 _WIDEST_NAMES = 0.5  # of the width: what tells changes apart is at the end of their names

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from shardctl.core.columns import RecordStream, picked, record_of, records_of, stream_of
+from shardctl.core.dataset.element_size import ElementSize
+from shardctl.core.phrase import phrase
+from shardctl.core.text import choices, counted
 from shardctl.files.documents import Document
-from shardctl.planning.quality.quality import Quality
+from shardctl.planning.quality.quality import Part, Quality
 from shardctl.planning.quality.score import meaning
-from shardctl.planning.quality.what_if import Alternative
-from shardctl.rendering.quality.memory import counted_how, memory_lines, memory_record
-from shardctl.rendering.quality.metrics import (
-    LABELS,
-    METRIC,
-    metric_table,
-    part_record,
-    part_table,
-)
+from shardctl.planning.quality.what_if import Alternative, Measured, MemoryBudget
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import human_bytes, number
 from shardctl.rendering.text.step_rows import order_head, order_heading, pipeline_record
-from shardctl.rendering.text.tables import Screen, columns, paragraph, paragraphs, table
+from shardctl.rendering.text.tables import Column, Screen, columns, paragraph, paragraphs, table
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -217,3 +213,205 @@ def alternative_record(choice: Alternative) -> dict[str, Any]:
     """Return what one change would score."""
     fields = "change score=score.value verdict sampling_error=score.sampling_error"
     return picked(choice, f"{fields} buffer_bytes=num_bytes")
+
+
+# The metrics of an order, of the whole epoch and of its parts: tables, records and rows.
+
+METRIC = "name value score expected spread sampling_error counts=scale"
+
+LABELS = {
+    "same_shard_neighbours": "same-shard neighbours",
+    "neighbour_distance": "neighbour distance",
+    "batch_coverage": "batch coverage",
+    "class_purity": "class purity",
+    "displacement": "displacement",
+    "rank_correlation": "rank correlation",
+    "shards_in_batch": "shards in a batch",
+    "buffer_coverage": "buffer coverage",
+}
+_SHORT = {
+    "same_shard_neighbours": "one shard",
+    "neighbour_distance": "distance",
+    "batch_coverage": "covered",
+    "class_purity": "one class",
+}
+
+
+def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
+    """Yield the metrics beside what a uniform permutation shows."""
+    yield table(*metric_cells(plan), screen)
+    if any(metric.scale == "shown" for metric in plan.metrics):
+        yield paragraph("* shown, not in the score", screen)
+
+
+def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
+    """Return the metrics beside what a uniform permutation shows, as columns and rows."""
+    error = "error" if plan.sampled is not None else ""
+    shown = columns(f"<metric measured uniform spread score {error}")
+    rows = []
+    for metric in plan.metrics:
+        star = "*" if metric.scale == "shown" else ""
+        row = [
+            f"{LABELS[metric.name]}{star}",
+            _number(metric.value),
+            _number(metric.expected),
+            f"{metric.spread:.5f}",
+            f"{metric.score:.4f}",
+        ]
+        if plan.sampled is not None:
+            row.append(number(metric.sampling_error, 5))
+        rows.append(row)
+    return shown, rows
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}" if abs(value) >= 10 else f"{value:.4f}"
+
+
+def part_table(plan: Quality, screen: Screen) -> Iterator[str]:
+    """Yield the parts of the epoch, and what the columns are."""
+    parts = plan.by_position if plan.tail is None else (*plan.by_position, plan.tail)
+    first = parts[0]
+    names = [metric.name for metric in first.metrics]
+    short = (Column(heading=_SHORT[name]) for name in names)
+    shown = [*columns("from near_by"), *short, *columns("place")]
+    rows = [_part_row(part, names) for part in parts]
+    uniform = [f"{metric.expected:.4f}" for metric in first.metrics]
+    rows.append(["uniform", f"{first.score.expected:.4f}", *uniform, "0.5000"])
+    yield table(shown, rows, screen)
+    note = (
+        "from: position in the epoch; near by: the score without displacement and correlation; "
+        "place: where in storage the examples lie on average, from 0 to 1"
+    )
+    if plan.tail is not None:
+        tail = counted(plan.tail.stop - plan.tail.start, "example")
+        note += f"; before uniform: the last {tail} again"
+    yield paragraph(note, screen)
+
+
+def _part_row(part: Part, names: list[str]) -> list[str]:
+    values = {metric.name: metric.value for metric in part.metrics}
+    return [
+        f"{part.start:,}",
+        f"{part.score.value:.4f}",
+        *(number(values.get(name), 4) for name in names),
+        f"{part.mean_storage:.4f}",
+    ]
+
+
+def part_record(part: Part) -> dict[str, Any]:
+    """Return a part of the epoch with its metrics."""
+    return {
+        **picked(part, "start stop"),
+        **picked(part.score, "score=value expected spread"),
+        **{metric.name: metric.value for metric in part.metrics},
+        "mean_storage": part.mean_storage,
+    }
+
+
+# What buffers take in memory, and what an amount of memory buys: text and record.
+
+_MOST_NAMES = 4
+_MEASURED = "score=score.value verdict"
+
+
+def counted_how(size: ElementSize | None) -> str:
+    """Return how far the bytes of a buffer can be trusted, nothing where they are not known."""
+    if size is None or size.certain:
+        return "" if size is None else "decoded"
+    return "as stored (decoded images take more)" if size.basis == "stored" else "or more"
+
+
+def memory_lines(plan: Quality) -> Iterator[str]:
+    """Yield as phrases what an example takes, what the present buffer does, and what memory buys.
+
+    Nothing where the size of an example is not known."""
+    size = plan.element_size
+    if size is None:
+        return
+    yield phrase("an example in a buffer: {}", _example(size))
+    if plan.buffer_bytes is not None and plan.order.num_buffered is not None:
+        held = min(plan.order.num_buffered, plan.order.stream_size)
+        taken = f"{human_bytes(plan.buffer_bytes)} {counted_how(size)}"
+        yield f"the buffer of {counted(held, 'example')}: {taken}"
+    if plan.memory is not None:
+        yield from _budget(plan, plan.memory, size)
+
+
+def _example(size: ElementSize) -> str:
+    each = human_bytes(math.ceil(size.num_bytes))
+    if size.basis == "given":
+        return f"{each}, {size.overhead:,} of them TensorFlow's own"
+    if size.basis == "features" and not size.unknown:
+        return (
+            f"{each}, from the shapes and dtypes in features.json; {size.overhead:,} of them "
+            "TensorFlow's own"
+        )
+    if size.unknown:
+        names = choices(size.unknown, _MOST_NAMES)
+        why = f"features.json gives no fixed size for: {names}"
+        if size.basis == "features":
+            return phrase("at least {}, since {}; {example_bytes=N} says what it is", each, why)
+    else:
+        why = "no readable features.json is here"
+    return phrase(
+        "{} as stored on average, since {}; decoded, images take several times as much: "
+        "{example_bytes=N} says what it is",
+        each,
+        why,
+    )
+
+
+def _budget(plan: Quality, memory: MemoryBudget, size: ElementSize) -> Iterator[str]:
+    amount = human_bytes(memory.num_bytes)
+    if plan.order.settings.host is not None:
+        amount += " on each host"
+    if memory.buffer is None:
+        yield f"{amount} buys no shuffle: it holds {counted(memory.fits, 'example')}"
+        return
+    most = "at most " if size.basis == "features" and size.unknown else ""
+    held = f"{most}{memory.buffer:,} examples"
+    if memory.whole_epoch:
+        held = f"all {memory.buffer:,} examples of the epoch"
+    if not size.certain:
+        held += " of that size"
+    yield phrase(
+        "{} holds {}: {buffer=} scores {} ({}); without a buffer {}",
+        amount,
+        held,
+        f"{memory.score:.4f}",
+        memory.verdict,
+        _scored(memory.without),
+        buffer=memory.buffer,
+    )
+    if memory.files is not None:
+        yield phrase(
+            "with {shuffle_files=True} besides: {}; files shuffled alone: {}",
+            "refused by TFDS" if memory.both is None else _scored(memory.both),
+            _scored(memory.files),
+        )
+    if not memory.gains:
+        yield "the buffer gains next to nothing"
+    if memory.files_do_as_well:
+        yield "shuffling files does as well alone, and takes no memory"
+
+
+def _scored(measured: Measured) -> str:
+    return f"{measured.score.value:.4f} ({measured.verdict})"
+
+
+def memory_record(plan: Quality) -> dict[str, Any]:
+    """Return what buffers take and what the memory buys, with the names of the document."""
+    size, memory = plan.element_size, plan.memory
+    return {
+        "example_bytes": size
+        and {"num_bytes": math.ceil(size.num_bytes), **picked(size, "basis unknown overhead")},
+        "buffer_bytes": plan.buffer_bytes,
+        "memory": memory
+        and {
+            **picked(memory, "num_bytes fits buffer whole_epoch score verdict"),
+            "without_buffer": record_of(memory.without, _MEASURED),
+            "files_shuffled": record_of(memory.files, _MEASURED),
+            "files_shuffled_too": record_of(memory.both, _MEASURED),
+        },
+    }

@@ -28,7 +28,7 @@ from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.pictures.compared import parting_picture, scores_picture
 from shardctl.rendering.pictures.picture import Picture
 from shardctl.rendering.pictures.shuffling import order_picture
-from shardctl.rendering.quality.metrics import LABELS
+from shardctl.rendering.quality.quality import LABELS
 from shardctl.rendering.report.elements import (
     Section,
     cells_table,

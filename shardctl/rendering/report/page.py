@@ -34,9 +34,15 @@ from shardctl.rendering.pictures.shuffling import order_picture, score_picture
 from shardctl.rendering.pictures.simulate import strips_picture
 from shardctl.rendering.pictures.what_if import what_if_picture
 from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mixing_legend
-from shardctl.rendering.quality.memory import memory_lines
-from shardctl.rendering.quality.metrics import LABELS, metric_cells
-from shardctl.rendering.quality.quality import best_line, epochs_line, hosts_line, measured_line
+from shardctl.rendering.quality.quality import (
+    LABELS,
+    best_line,
+    epochs_line,
+    hosts_line,
+    measured_line,
+    memory_lines,
+    metric_cells,
+)
 from shardctl.rendering.report.document import again
 from shardctl.rendering.report.elements import (
     Section,

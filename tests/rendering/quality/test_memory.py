@@ -12,7 +12,7 @@ from shardctl.core.dataset.dataset import Dataset, ExampleSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import Quality, quality
-from shardctl.rendering.quality.memory import memory_lines, memory_record
+from shardctl.rendering.quality.quality import memory_lines, memory_record
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.tables import PLAIN, Screen, paragraphs
 from tests.planning.quality.quality_orders import even_dataset
