@@ -32,7 +32,7 @@ _ROWS = {
     "Inspection": "inspect:inspect",
     "Layout": "layout:layout",
     "Lint": "lint:lint",
-    "LoaderComparison": "quality.loaders:loaders",
+    "LoaderComparison": "quality.quality:loaders",
     "Located": "locate:locate",
     "Plan": "plan:plan",
     "Plans": "plan:plan",

@@ -10,7 +10,7 @@ from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
+from shardctl.files.plan.writer import instruction_rows, plan_document
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.command_line import as_options
@@ -75,14 +75,9 @@ def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
     return title, _stopped(plan, every_count=every_count), _left(plan)
 
 
-def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
-    """Yield the plan file as JSON, the proof last."""
-    return plan_json(_in_options(plan), _proof_field(proof))
-
-
-def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
-    """Yield the plan file as YAML, the proof last."""
-    return plan_yaml(_in_options(plan), _proof_field(proof))
+def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+    """Return the plan file, the proof last."""
+    return {**plan_document(_in_options(plan)), **_proof_field(proof)}
 
 
 def _in_options(plan: ResumePlan) -> ResumePlan:

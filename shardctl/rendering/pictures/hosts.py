@@ -10,7 +10,7 @@ from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import Strategy
 from shardctl.planning.shard_map import Bucket, buckets
-from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
+from shardctl.rendering.hosts.hosts import Quantity, quantities, told, told_of_padding
 from shardctl.rendering.pictures.axes import round_ticks
 from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
 from shardctl.rendering.pictures.panel import (

@@ -7,7 +7,7 @@ from shardctl.planning.quality.loaders.compare import LoaderComparison, WayToRea
 from shardctl.rendering.pictures.axes import Drawn
 from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
 from shardctl.rendering.pictures.picture import Numbers, Picture
-from shardctl.rendering.quality.loaders import ends
+from shardctl.rendering.quality.quality import ends
 from shardctl.rendering.text.command_line import as_options
 
 _WIDEST_NAMES = 0.5  # of the width: what tells readers apart is at the end of their names

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.shard_map import Bucket
-from shardctl.rendering.hosts.loads import (
+from shardctl.rendering.hosts.hosts import (
     Figure,
     Group,
     group_name,

@@ -28,8 +28,7 @@ from shardctl.rendering.eval import eval_document
 from shardctl.rendering.hosts.hosts import hosts_document
 from shardctl.rendering.layout import size_record
 from shardctl.rendering.lint import lint_document
-from shardctl.rendering.quality.loaders import loaders_document
-from shardctl.rendering.quality.quality import quality_document
+from shardctl.rendering.quality.quality import loaders_document, quality_document
 from shardctl.rendering.text.command_line import as_options, option_name
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 

@@ -33,15 +33,17 @@ from shardctl.rendering.pictures.shard_map import shard_map_picture
 from shardctl.rendering.pictures.shuffling import order_picture, score_picture
 from shardctl.rendering.pictures.simulate import strips_picture
 from shardctl.rendering.pictures.what_if import what_if_picture
-from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mixing_legend
 from shardctl.rendering.quality.quality import (
     LABELS,
     best_line,
     epochs_line,
+    going_on_cells,
     hosts_line,
     measured_line,
     memory_lines,
     metric_cells,
+    mixing_cells,
+    mixing_legend,
 )
 from shardctl.rendering.report.document import again
 from shardctl.rendering.report.elements import (

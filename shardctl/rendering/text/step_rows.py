@@ -261,12 +261,9 @@ def ids_text(visit: Visit, order: Order) -> str:
 
 def epoch_starts(visits: Sequence[Visit]) -> list[tuple[int, int]]:
     """Return (position, epoch) where an epoch begins, with the first one if there are several."""
-    starts = [
-        (visit.position, visit.epoch)
-        for before, visit in pairwise([None, *visits])
-        if before is None or visit.epoch != before.epoch
-    ]
-    return starts if len(starts) > 1 else []
+    turns = (after for before, after in pairwise(visits) if after.epoch != before.epoch)
+    starts = [(visit.position, visit.epoch) for visit in turns]
+    return [(visits[0].position, visits[0].epoch), *starts] if starts else []
 
 
 def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[int, int]] | None:
