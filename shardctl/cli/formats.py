@@ -200,11 +200,9 @@ class Formats:
 
 
 def _say_assumptions(answer: object = None) -> None:
-    from shardctl.rendering.text.command_line import as_options
-
     holder = answer if hasattr(answer, "assumptions") else getattr(answer, "order", None)
     for text in getattr(holder, "assumptions", ()):
-        say(f"assumed: {as_options(text)}")
+        say(f"assumed: {text}")
 
 
 def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str, Renderer]:

@@ -113,7 +113,7 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
     for message in dict.fromkeys(messages):
-        say(_as_options(message), kind="warning")
+        say(message, kind="warning")
 
 
 def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
@@ -134,13 +134,7 @@ def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(" ".join(_as_options(error).split()), kind="error")
-
-
-def _as_options(text: object) -> str:
-    from shardctl.rendering.text.command_line import as_options  # 2 ms
-
-    return as_options(text)
+    say(" ".join(str(error).split()), kind="error")
 
 
 class ProgressBars:

@@ -8,7 +8,7 @@ from shardctl.core.loaders.library import library_of
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.errors import UsageError
-from shardctl.planning.resume.resume_loader import order_of_plan
+from shardctl.planning.resume.resume import order_of_plan
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python.source import comment, module, order_comment
 

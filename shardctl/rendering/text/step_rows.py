@@ -193,14 +193,12 @@ def pipeline_line(spec: str, order: Order) -> str:
 
 
 # Where places are equal the order of the table counts.
-_SAID = sorted((s for s in SETTINGS if s.said is not None), key=lambda setting: setting.place)
+_SAID = sorted(SETTINGS, key=lambda setting: setting.place)
 
 
 def settings_words(in_force: InForce) -> str:
     """Return those of the settings in force that shape an order, as words."""
-    return ", ".join(
-        words for setting in _SAID if setting.said and (words := setting.said(in_force))
-    )
+    return ", ".join(filter(None, (setting.said(in_force) for setting in _SAID)))
 
 
 # The first blocks of an order as strips: names and hues of shards, ids, where batches begin.
