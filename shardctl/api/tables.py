@@ -9,7 +9,6 @@ import base64
 import importlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from functools import partial
 from html import escape
 from itertools import islice
 from typing import Any
@@ -57,8 +56,6 @@ def table_of(answer: Any) -> RecordStream:
     if kind == "HostsPlan" and len(answer.comparisons) > 1:
         verb = "sweep"
     rows = getattr(importlib.import_module(f"shardctl.rendering.{module}"), f"{verb}_rows")
-    if kind == "Lint":  # settings are spelled as in Python
-        rows = partial(rows, spell=str)
     try:
         found: RecordStream = rows((answer,) if kind == "Inspection" else answer)
     except ValueError as error:  # a plan of a file, whose dataset was not looked up

@@ -14,7 +14,6 @@ from shardctl.files.head import head
 from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.readers.verifying.verify_files import FilesVerification
 from shardctl.rendering.resume import promise_lines
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 
@@ -87,7 +86,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     first = verification.first_difference
     yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
     promises = promise_lines(verification.broken, _MAX_FILES, screen)
-    unequal = (f"not as predicted: {as_options(line)}" for line in verification.unequal)
+    unequal = (f"not as predicted: {line}" for line in verification.unequal)
     yield from paragraphs(screen, *promises, *unequal, style="error")
     if first is not None:
         yield table(_DIFFERENCE, _sides(first), screen)
@@ -100,7 +99,7 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
         wrong = verification.files
         yield paragraph(_files_line(verification), screen, style="error" if wrong else "")
         yield files_table(verification.dataset, wrong, screen) if wrong else ""
-    yield from paragraphs(screen, *(f"note: {as_options(note)}" for note in verification.notes))
+    yield from paragraphs(screen, *(f"note: {note}" for note in verification.notes))
 
 
 def _order_line(verification: Verification) -> str:
@@ -152,11 +151,7 @@ def verify_document(verification: Verification) -> Document:
     """Return the answer as a document; `found` is null where the pipeline ended or gave up."""
     first = verification.first_difference
     return {
-        **head(
-            "verify",
-            verification.dataset.identity,
-            assumptions=map(as_options, verification.assumptions),
-        ),
+        **head("verify", verification.dataset.identity, assumptions=verification.assumptions),
         **picked(verification, "spec plan pipeline num_examples read"),
         "checked": [asdict(window) for window in verification.windows],
         **picked(verification, "num_checked equal"),
@@ -166,7 +161,7 @@ def verify_document(verification: Verification) -> Document:
         "num_files": verification.num_files,
         "files": [asdict(file) for file in verification.files],
         **verification.versions,
-        "notes": list(map(as_options, verification.notes)),
+        "notes": list(verification.notes),
     }
 
 

@@ -22,7 +22,6 @@ from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.strategy import OUTSTANDING, Load, Strategy
 from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside, num_rows
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import (
     bytes_between,
     counts_between,
@@ -66,7 +65,7 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     best = comparison.recommended
     named = "none" if best is None else best.name
     serves = f"serves best: {named}, " if len(comparison.strategies) > 1 else ""
-    advised = (f"- {as_options(line)}" for line in advice(comparison, plan.settings))
+    advised = (f"- {line}" for line in advice(comparison, plan.settings))
     yield from paragraphs(screen, f"{serves}{reason(comparison)}", *advised)
     shown = comparison.strategies if every_strategy else [best] if best is not None else []
     for strategy in shown:
@@ -184,7 +183,7 @@ def hosts_document(plan: HostsPlan) -> Document:
         "reason": reason(comparison),
         "even_shard_counts": list(comparison.even_shard_counts),
         **_of_loader(plan, comparison),
-        "advice": list(map(as_options, advice(comparison, plan.settings))),
+        "advice": list(advice(comparison, plan.settings)),
     }
 
 

@@ -8,7 +8,6 @@ from shardctl.rendering.pictures.axes import Drawn
 from shardctl.rendering.pictures.bars import Bar, Part, bars, sentences
 from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.quality.quality import ends
-from shardctl.rendering.text.command_line import as_options
 
 _WIDEST_NAMES = 0.5  # of the width: what tells readers apart is at the end of their names
 _NOBODY = "No loader reads it so; the table says why."
@@ -73,7 +72,7 @@ def _bars(comparison: LoaderComparison, read: list[WayToRead]) -> Drawn:
 
 def _row(way: WayToRead) -> tuple[object, ...]:
     if way.mixing is None or way.ending is None:
-        reason = "" if way.refused is None else as_options(way.refused)
+        reason = "" if way.refused is None else way.refused
         return (way.reader, "", "", "", "not read so", reason)
     mixing = way.mixing
     return (

@@ -18,7 +18,6 @@ from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, 
 from shardctl.planning.quality.quality import Part, Quality
 from shardctl.planning.quality.score import meaning
 from shardctl.planning.quality.what_if import Alternative, Measured, MemoryBudget
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import human_bytes, number
 from shardctl.rendering.text.step_rows import (
     order_head,
@@ -57,7 +56,7 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield from paragraphs(screen, target_line(plan))
     if plan.buffer_bytes is not None or plan.memory is not None:
         yield "\n"
-        yield from paragraphs(screen, *map(as_options, memory_lines(plan)))
+        yield from paragraphs(screen, *memory_lines(plan))
 
 
 def measured_line(plan: Quality) -> str:
@@ -432,7 +431,7 @@ _MIXING = (
     "sampling_error_of_shards=shards_error score sampling_error=score_error verdict"
 )
 _ENDING = "repeated=num_repeated left_out=num_left_out dropped=num_dropped"
-_GOING_ON = "continued continued_by=by num_lost access num_files"
+_GOING_ON = "continued continued_by=by num_lost access num_files refused"
 _LOADER = "reader loader=settings.loader"
 
 
@@ -467,7 +466,7 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     refused = [way for way in plan.ways if way.refused is not None]
     if refused:
         yield "\n"
-        reasons = (f"- {way.reader}: {as_options(way.refused)}" for way in refused)
+        reasons = (f"- {way.reader}: {way.refused}" for way in refused)
         yield from paragraphs(screen, "not read so:", *reasons)
 
 
@@ -565,7 +564,6 @@ def _record(plan: LoaderComparison, way: WayToRead) -> Document:
         **picked(way.mixing, f"num_measured {_MIXING}"),
         "ending": ending,
         **picked(way, _GOING_ON),
-        "refused": None if way.refused is None else as_options(way.refused),
     }
 
 
@@ -586,7 +584,6 @@ def loaders_rows(plan: LoaderComparison) -> RecordStream:
             **_steps(way.ending),
             **picked(way.ending, _ENDING),
             **picked(way, _GOING_ON),
-            "refused": None if way.refused is None else as_options(way.refused),
         }
         rows.append(list(record.values()))
     return stream_of(list(record), rows)

@@ -38,7 +38,6 @@ from shardctl.rendering.report.elements import (
 )
 from shardctl.rendering.report.page import in_frame, page
 from shardctl.rendering.report.summary import Answer, Told, cards
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.tables import Column
 
 
@@ -203,8 +202,8 @@ def comparison_document(comparison: ReportComparison) -> Document:
             "a": _side(comparison.a),
             "b": _side(comparison.b),
         },
-        "notes": list(map(as_options, comparison.notes)),
-        "warnings": list(map(as_options, comparison.warnings)),
+        "notes": list(comparison.notes),
+        "warnings": list(comparison.warnings),
         "again": comparison.again,
     }
 
