@@ -84,10 +84,7 @@ class Records(RecordStream, OnDemand[dict[str, Any]]):
     """
 
     def __init__(
-        self,
-        size: int,
-        fields: Sequence[str] | str,
-        columns: Callable[[int, int], Sequence[Cell]],
+        self, size: int, fields: Sequence[str] | str, columns: Callable[[int, int], Sequence[Cell]]
     ) -> None:
         def pieces() -> Pieces:
             for start in range(0, size, _PIECE):

@@ -30,6 +30,8 @@ Document = dict[str, Any]
 
 FORMAT_VERSION = 1
 _MAX_CELL = 1 << 30  # no text is cut
+_CHUNK = 1 << 14  # items made into text at once
+_ITEMS_IN_LINE = 16
 _LINE = 92  # characters of a line of words, its indent included
 
 
@@ -39,6 +41,21 @@ class Block(Document):
 
 class Words(list[str]):
     """Words without blanks, which YAML writes as one text in lines, and JSON as a list."""
+
+
+class Chunks:
+    """A list of numbers or of texts that comes in chunks, from the first whenever it is written."""
+
+    def __init__(self, chunks: Callable[[], Iterator[list[int] | list[str]]]) -> None:
+        self.chunks = chunks
+
+    def lines(self, most: int, separator: str) -> Iterator[str]:
+        """Yield the items as JSON, at most so many between separators."""
+        between = ""
+        for chunk in self.chunks():
+            for start in range(0, len(chunk), most):
+                yield f"{between}{json_line(chunk[start : start + most])[1:-1]}"
+                between = separator
 
 
 def to_json(document: Document) -> Iterator[str]:
@@ -83,6 +100,8 @@ def _json(value: object, indent: str) -> Iterator[str]:
         if _is_nested(item):
             yield separator + name
             yield from _json(item, deeper)
+        elif isinstance(item, Chunks):
+            yield from (f"{separator}{name}[", *item.lines(_CHUNK, ", "), "]")
         else:
             yield separator + name + json_line(item)
         separator = f",\n{deeper}"
@@ -209,12 +228,12 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
         if isinstance(item, Words) and item:
             deeper = f"{indent}  "
             text = textwrap.fill(
-                " ".join(item),
-                _LINE - len(deeper),
-                break_long_words=False,
-                break_on_hyphens=False,
+                " ".join(item), _LINE - len(deeper), break_long_words=False, break_on_hyphens=False
             )
             yield f"{lead} |\n{textwrap.indent(text, deeper)}\n"
+        elif isinstance(item, Chunks):
+            # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
+            yield from (f"{lead} [", *item.lines(_ITEMS_IN_LINE, f",\n{indent}  "), "]\n")
         elif not _is_nested(item):
             yield f"{lead} {yaml_line(item)}\n"
         elif key is None:  # the first line of the item is on the line of the dash
@@ -288,24 +307,17 @@ def _is_nested(value: object) -> bool:
     """Return whether a value holds mappings or lists, so that it takes several lines."""
     if isinstance(value, Block):
         return bool(value)
-    if isinstance(value, dict):
-        value = value.values()
-    elif isinstance(value, OnDemand):
-        value = value[:1]  # all its items are alike
-    elif isinstance(value, RecordStream):
+    if isinstance(value, RecordStream) and not isinstance(value, OnDemand):
         return True
-    elif not isinstance(value, (list, tuple)):
-        return False
-    return any(isinstance(item, (dict, list, tuple, OnDemand, RecordStream)) for item in value)
+    items = value[:1] if isinstance(value, OnDemand) else (item for _, item in _items(value))
+    return any(isinstance(item, (dict, list, tuple, OnDemand, RecordStream)) for item in items)
 
 
-def _items(value: object) -> Iterator[tuple[str | None, object]]:
-    """Yield the items of a mapping with their keys, those of a list with None."""
+def _items(value: object) -> Iterable[tuple[str | None, object]]:
+    """Return the items of a mapping with their keys, those of a list with None."""
     if isinstance(value, dict):
-        yield from value.items()
-    elif isinstance(value, (list, tuple, OnDemand)):
-        for item in value:
-            yield None, item
+        return value.items()
+    return zip(repeat(None), value if isinstance(value, (list, tuple, OnDemand)) else ())
 
 
 # Source: OWASP, CSV Injection. Spreadsheets skip blanks, read wide forms in East Asian languages,

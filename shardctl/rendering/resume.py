@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from shardctl.core.columns import RecordStream, picked
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
+from shardctl.files.plan.writer import instruction_rows, plan_document
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import (
     Look,
@@ -75,20 +74,9 @@ def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
     return title, _stopped(plan, every_count=every_count), _left(plan)
 
 
-def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
-    """Yield the plan file as JSON, the proof last."""
-    return plan_json(_in_options(plan), _proof_field(proof))
-
-
-def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
-    """Yield the plan file as YAML, the proof last."""
-    return plan_yaml(_in_options(plan), _proof_field(proof))
-
-
-def _in_options(plan: ResumePlan) -> ResumePlan:
-    """Return a plan whose texts name the options of the command line."""
-    assumptions, advice = (tuple(map(as_options, said)) for said in (plan.assumptions, plan.advice))
-    return replace(plan, assumptions=assumptions, advice=advice)
+def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+    """Return the plan file, the proof last."""
+    return {**plan_document(plan), **_proof_field(proof)}
 
 
 def _are_scattered(plan: ResumePlan) -> bool:
@@ -265,7 +253,7 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
     if plan.read_config is None:
         if plan.after_read:
             yield f"go on with: {', then '.join(map(str, plan.after_read))}"
-        yield from (f"- {as_options(line)}" for line in plan.advice)
+        yield from (f"- {line}" for line in plan.advice)
         if plan.stop is not None:
             yield "in Python: --format python writes the code that reads what is left"
         return

@@ -13,7 +13,7 @@ import yaml
 
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.documents import to_csv
+from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
@@ -21,10 +21,9 @@ from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.rendering.resume import (
     proof_line,
-    resume_json,
+    resume_document,
     resume_rows,
     resume_table,
-    resume_yaml,
 )
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.resume.resume_cases import TOY, dataset
@@ -201,7 +200,9 @@ def test_broken_promises_stand_before_the_proof() -> None:
     assert more == "… 2 more broken promises; --all shows them"
     assert sum(line.startswith("broken promise: ") for line in lines(plan, proof)) == 22
     assert last == proof_line(PROOF)
-    document = json.loads("".join(resume_json(resume(TOY, "train", consumed=3), proof)))
+    document = json.loads(
+        "".join(to_json(resume_document(resume(TOY, "train", consumed=3), proof)))
+    )
     assert document["proof"]["broken"][21] == {
         "name": "pending[21]",
         "promised": "1",
@@ -211,11 +212,11 @@ def test_broken_promises_stand_before_the_proof() -> None:
 
 def test_a_proof_is_the_last_field_of_a_plan_file() -> None:
     plan = resume(TOY, "train", consumed=3)
-    document = json.loads("".join(resume_json(plan, PROOF)))
+    document = json.loads("".join(to_json(resume_document(plan, PROOF))))
     assert list(document)[-1] == "proof"
     assert document["proof"] == {"compared": 1000, "lost": 1, "repeated": 2, "moved": 3}
-    assert yaml.safe_load("".join(resume_yaml(plan, PROOF))) == document
-    assert "proof" not in json.loads("".join(resume_json(plan, None)))
+    assert yaml.safe_load("".join(to_yaml(resume_document(plan, PROOF)))) == document
+    assert "proof" not in json.loads("".join(to_json(resume_document(plan, None))))
 
 
 def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:

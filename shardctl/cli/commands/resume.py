@@ -12,8 +12,9 @@ from shardctl.cli.formats import (
     OutputOptions,
     as_code,
     as_csv,
+    as_json,
     as_table,
-    as_text,
+    as_yaml,
 )
 from shardctl.cli.options.dataset import (
     dataset_and_refs,
@@ -153,8 +154,8 @@ class ResumeOptions:
 FORMATS = Formats(
     renderers={
         "table": as_table("rendering.resume:resume_table"),
-        "json": as_text("rendering.resume:resume_json"),
-        "yaml": as_text("rendering.resume:resume_yaml"),
+        "json": as_json("rendering.resume:resume_document"),
+        "yaml": as_yaml("rendering.resume:resume_document"),
         "csv": as_csv("rendering.resume:resume_rows"),
         "python": as_code("rendering.python.resume:resume_python"),
     }

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.phrase import option_name
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
@@ -28,9 +29,7 @@ from shardctl.rendering.eval import eval_document
 from shardctl.rendering.hosts.hosts import hosts_document
 from shardctl.rendering.layout import size_record
 from shardctl.rendering.lint import lint_document
-from shardctl.rendering.quality.loaders import loaders_document
-from shardctl.rendering.quality.quality import quality_document
-from shardctl.rendering.text.command_line import as_options, option_name
+from shardctl.rendering.quality.quality import loaders_document, quality_document
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 
 
@@ -48,12 +47,12 @@ def report_document(report: Report) -> Document:
         "num_hosts": report.num_hosts,
         "num_devices": report.num_devices,
         "predictable": _is_predictable(report),
-        "open": None if report.is_open is None else as_options(report.is_open),
+        "open": report.is_open,
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],
         "again": again(report.question),
-        "notes": list(map(as_options, report.notes)),
-        "warnings": list(map(as_options, report.warnings)),
+        "notes": list(report.notes),
+        "warnings": list(report.warnings),
         "layout": part_document(report.layout, _layout),
         "shard_map": part_document(report.shard_map, shard_map_document),
         "strips": part_document(report.strips, _strips),
@@ -69,7 +68,7 @@ def report_document(report: Report) -> Document:
 
 
 def _assumptions(report: Report) -> Iterable[str]:
-    return () if isinstance(report.order, NotShown) else map(as_options, report.order.assumptions)
+    return () if isinstance(report.order, NotShown) else report.order.assumptions
 
 
 def _is_predictable(report: Report) -> bool | None:
@@ -94,7 +93,7 @@ def origins_of(report: Report) -> SettingOrigins:
 def part_document(part: Any, document: Callable[[Any], Document]) -> Document:
     """Return the document of a part of a report, or why it is not there."""
     if isinstance(part, NotShown):
-        return {"not_shown": as_options(part.reason)}
+        return {"not_shown": part.reason}
     return document(part)
 
 

@@ -18,7 +18,6 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.evaluation import Evaluation, HostGroup, Span
 from shardctl.planning.shard_map import Strips, Visit, blocks_of
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import Look, Screen, paragraph, slot_styled
 
@@ -164,8 +163,7 @@ def _batches(values: Span) -> str:
 
 def order_head(kind: str, order: Order) -> Document:
     """Return the fields that a document about an order begins with."""
-    assumptions = list(map(as_options, order.assumptions))
-    return head(kind, order.dataset.identity, assumptions=assumptions)
+    return head(kind, order.dataset.identity, assumptions=order.assumptions)
 
 
 def order_heading(spec: str, order: Order, screen: Screen, style: Look = "") -> Iterator[str]:
@@ -179,7 +177,7 @@ def heading(
     """Yield a title, and below it what is assumed."""
     yield paragraph(title, screen, style=style)
     for text in assumptions:
-        yield paragraph(f"assumed: {as_options(text)}", screen)
+        yield paragraph(f"assumed: {text}", screen)
 
 
 def pipeline_record(order: Order) -> dict[str, Any]:
@@ -259,12 +257,9 @@ def ids_text(visit: Visit, order: Order) -> str:
 
 def epoch_starts(visits: Sequence[Visit]) -> list[tuple[int, int]]:
     """Return (position, epoch) where an epoch begins, with the first one if there are several."""
-    starts = [
-        (visit.position, visit.epoch)
-        for before, visit in pairwise([None, *visits])
-        if before is None or visit.epoch != before.epoch
-    ]
-    return starts if len(starts) > 1 else []
+    turns = (after for before, after in pairwise(visits) if after.epoch != before.epoch)
+    starts = [(visit.position, visit.epoch) for visit in turns]
+    return [(visits[0].position, visits[0].epoch), *starts] if starts else []
 
 
 def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[int, int]] | None:

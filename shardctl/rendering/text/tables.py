@@ -345,11 +345,7 @@ def elided(name: str, width: int) -> str | None:
 
 
 def _row(
-    cells: Sequence[str],
-    widths: Sequence[int],
-    columns: Sequence[Column],
-    *,
-    color: bool = False,
+    cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column], *, color: bool = False
 ) -> Iterator[str]:
     """Yield the lines of a row, without blanks at their ends."""
     folded = [_folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
