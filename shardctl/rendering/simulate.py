@@ -114,11 +114,6 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
         yield codes.astype("<i8", copy=False).data.cast("B")
 
 
-def array_num_bytes(simulation: Simulation) -> int:
-    """Return how large the .npy file will be."""
-    return len(_array_header(simulation)) + 8 * simulation.take
-
-
 def _array_header(simulation: Simulation) -> bytes:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
