@@ -21,12 +21,13 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Records, filled, is_plain, listed, shared
+from shardctl.core.columns import Records, filled, listed, shared
 from shardctl.core.text import counted, inert, printable
 from shardctl.rendering.text.quantities import human_bytes
 
 WIDEST_PICTURE = 80  # columns, which the eye takes in at once
 _GAP = "  "
+_ASCII = bytes(range(32, 127))  # that can be printed
 _LONGEST_TEXT = 10_000  # characters of a cell on a terminal
 _WHOLE = 1 << 60  # characters of one in a pipe or a file
 _LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
@@ -238,11 +239,15 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
             if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
-            elif kinds != {str} or not is_plain("".join(texts)):
+            elif kinds != {str} or not _is_plain("".join(texts)):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
     # Blanks at the ends of lines are for the slow way.
     return None if columns[-1].align == "left" else widths
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and not text.encode().translate(None, _ASCII)
 
 
 def _aligned(cell: RowsCell, width: int, column: Column) -> Any:
