@@ -212,10 +212,7 @@ def _host_rows(plan: ResumePlan) -> Iterator[Sequence[str]]:
 def _promise(plan: ResumePlan) -> str:
     """Return what the plan promises."""
     if plan.continued_by == "shardctl.tfds":
-        return (
-            "exact: shardctl.tfds builds the stages again and goes on behind what they have handed "
-            "out; file instructions alone do not continue them."
-        )
+        return "exact: shardctl.tfds rebuilds the stages and continues; file instructions do not."
     if plan.mode == "exact":
         return "exact: the order continues id by id."
     if plan.unseeded is not None:
@@ -223,18 +220,14 @@ def _promise(plan: ResumePlan) -> str:
     held = len(plan.pending or ())
     if plan.mode == "exact-order":
         return (
-            f"exact order: the instructions feed the shuffle buffer as it was left, with "
-            f"{_examples(held)} in it; shardctl.tfds replays it."
+            f"exact order: shardctl.tfds replays the shuffle buffer with {_examples(held)} in it."
         )
     runs = counted(plan.num_pending_instructions, "instruction")
     first = f" The first {runs} read the {_examples(held)} that the buffer held."
     first = first if held and plan.num_pending_instructions else ""
     if plan.is_one_stream:
-        return (
-            "not exactly once: a stream without end has no rest that could be read whole. Nothing "
-            "that was handed out comes again but by the repeat, but which of the examples in the "
-            f"buffer and behind it are the next {plan.remaining:,} may be another choice.{first}"
-        )
+        other = f"the next {plan.remaining:,} may be another choice"
+        return f"not exactly once: a stream without end has no rest to read whole; {other}.{first}"
     drops = plan.hosts and plan.settings.drop_remainder
     dropped = ", but for what each new host drops of its last batch" if drops else ""
     return f"exactly once: every example that is left, in another order{dropped}.{first}"
@@ -247,10 +240,8 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         file = "plan.yaml" if plan_file is None else plan_file
         written = "" if plan_file else ", with the file that --output plan.yaml writes"
         yield f"in Python: {resume_call(plan, file)}{written}"
-        yield (
-            f"or, with the script's own dataset: shardctl.tfds.resume_like(ds, "
-            f"consumed={plan.consumed})"
-        )
+        call = f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
+        yield f"or, with the script's own dataset: {call}"
         return
     if plan.read_config is None:
         if plan.after_read:
@@ -278,49 +269,40 @@ def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
     >>> from shardctl.core.resume.unseeded_buffer import behind_buffer
     >>> print(_without_seed(behind_buffer(
     ...     buffer_size=9, emitted=50, num_elements=99, risk=None)))
-    at most once: the buffer had read 58 examples of its epoch. These are passed by: nothing is \
-repeated, the 8 that it held are lost, whatever its seed was.
+    at most once: the buffer had read 58 examples of its epoch. They are skipped: lost 8, \
+repeated 0, whatever the seed was.
     """
     mode = "at most once" if buffer.risk is None else "at least once"
     one = num_hosts == 1
     who = "the buffer" if one else f"the buffers of the {num_hosts} hosts"
-    it, its = ("it", "its seed was") if one else ("they", "their seeds were")
     if not buffer.emitted:
         return f"{mode}: {who} held nothing yet, so that nothing is repeated or lost."
-    epoch = " of its epoch" if one else ""
-    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{epoch}."
+    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{' of its epoch' if one else ''}."
     if not buffer.num_read_again:
-        lost = buffer.most_lost
-        held = f", the {lost:,} that {it} held are lost" if lost else " or lost"
-        return f"{read} These are passed by: nothing is repeated{held}, whatever {its}."
+        lost = f"lost {buffer.most_lost:,}, repeated 0"
+        return f"{read} They are skipped: {lost}, whatever the seed was."
     if not buffer.first_read:
-        return (
-            f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
-            f"is lost, whatever {its}."
-        )
+        repeated = f"lost 0, repeated {buffer.least_repeated:,}"
+        return f"{read} All of them are read again: {repeated}, whatever the seed was."
     buffers = counted(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
-    again = f"{buffer.num_read_again:,}, {buffers},"
     return (
-        f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
-        f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the "
-        f"average of all seeds, which is below the risk of {buffer.risk:g}, and at most "
-        f"{buffer.most_lost:,} with any."
+        f"{read} The last {buffer.num_read_again:,}, {buffers}, are read again: "
+        f"{buffer.least_repeated:,} to {buffer.most_repeated:,} are repeated; "
+        f"{buffer.expected_lost:.2g} are lost on the average of all seeds, which is below the risk "
+        f"of {buffer.risk:g}, and at most {buffer.most_lost:,} with any."
     )
 
 
 def _further(plan: ResumePlan) -> str:
-    following = plan.further_epochs[0]
-    last = plan.epoch + plan.num_further_epochs
-    one = plan.num_further_epochs == 1
-    which = f"epoch {last}" if one else f"epochs {following.epoch} to {last}"
-    files = "files shuffled with seeds of its own" if following.file_seeds else "the same files"
+    following, last = plan.further_epochs[0], plan.epoch + plan.num_further_epochs
+    epochs = f"epochs {following.epoch} to {last}"
+    which = f"epoch {last}" if plan.num_further_epochs == 1 else epochs
+    files = "files reshuffled" if following.file_seeds else "the same files"
     if plan.hosts:
         return f"then: {which}, each read whole by the new hosts, {files}"
     mode = "" if plan.unseeded is None else f" --mode {plan.mode}"
-    return (
-        f"then: {which}, {files}; resume --consumed {following.consumed}{mode} lists the first of "
-        "them"
-    )
+    command = f"resume --consumed {following.consumed}{mode}"
+    return f"then: {which}, {files}; {command} lists the first of them"
 
 
 def _examples(count: int) -> str:
@@ -400,7 +382,7 @@ def plan_written(
 def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:
     """Yield what a training script does, and what is left to do with it."""
     yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
-    yield "next: make prepare, the model and its loss yours; run it again after any stop"
+    yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
 
 
 def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
