@@ -40,11 +40,10 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield from paragraphs(screen, uniform, weakest, measured_line(plan))
     yield "\n"
     if screen.pictures:
-        from shardctl.rendering.terminal.quality import places_lines, score_lines
+        from shardctl.rendering.text.drawers import picture_lines
 
-        for lines in (places_lines, score_lines):
-            yield from lines(plan, screen)
-            yield "\n"
+        yield from picture_lines(plan, screen, most=2)
+        yield "\n"
     yield from metric_table(plan, screen)
     yield "\n"
     yield from part_table(plan, screen)
@@ -447,9 +446,9 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     if read:
         yield "\n"
         if screen.pictures:
-            from shardctl.rendering.terminal.quality import loader_bars
+            from shardctl.rendering.text.drawers import picture_lines
 
-            yield from loader_bars(plan, screen)
+            yield from picture_lines(plan, screen)
             yield "\n"
         yield table(*mixing_cells(plan), screen)
         yield paragraph(mixing_legend(plan), screen)

@@ -64,8 +64,7 @@ def test_further_epochs_are_named(shardctl: Shardctl, toy: Path) -> None:
     assert shown[1].startswith("stopped: after 12 examples, in epoch 1, 3 batches; ")
     assert shown[2] == "left: 10 examples of epoch 1 in 3 file instructions, then 1 epoch"
     assert shown[-1] == (
-        "then: epoch 2, files reshuffled; "
-        "resume --consumed 22 lists the first of them"
+        "then: epoch 2, files reshuffled; resume --consumed 22 lists the first of them"
     )
     assert shown[-3].endswith(".concatenate(epochs 2 to 2).batch(4)")
 
@@ -244,7 +243,7 @@ def test_a_script_for_a_framework_is_python_without_saying_so(
         (("--for", "keras", "-o", "plan.yaml"), "--for is for code, and this is yaml; leave "),
         (("--for", "keras", "-o", "keras.py"), "the script imports keras, and Python would find"),
         (("--for", "keras", "--hosts", 2, "--to-hosts", 3), "is shared among other hosts"),
-        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of 2 hosts"),
+        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of several hosts"),
         (("--for", "keras", "--buffer", 3), "only the seed of that very run tells what the buf"),
         (("--for", "loop", "--shuffle-files"), "another order in each run; give --shuffle-seed N"),
     ],
