@@ -225,16 +225,12 @@ def alternative_record(choice: Alternative) -> dict[str, Any]:
 
 METRIC = "name value score expected spread sampling_error counts=scale"
 
-LABELS = {
-    "same_shard_neighbours": "same-shard neighbours",
-    "neighbour_distance": "neighbour distance",
-    "batch_coverage": "batch coverage",
-    "class_purity": "class purity",
-    "displacement": "displacement",
-    "rank_correlation": "rank correlation",
-    "shards_in_batch": "shards in a batch",
-    "buffer_coverage": "buffer coverage",
-}
+_NAMES = (
+    "same_shard_neighbours neighbour_distance batch_coverage class_purity displacement "
+    "rank_correlation shards_in_batch buffer_coverage"
+)
+LABELS = {name: name.replace("_", " ") for name in _NAMES.split()}
+LABELS |= {"same_shard_neighbours": "same-shard neighbours", "shards_in_batch": "shards in a batch"}
 _SHORT = {
     "same_shard_neighbours": "one shard",
     "neighbour_distance": "distance",

@@ -72,6 +72,7 @@ class Column:
     names_files: bool = False
     field: str = ""
     sizes: bool = False
+    digits: str = ""
     wrong: bool = False
 
 
@@ -79,24 +80,25 @@ def columns(words: str) -> list[Column]:
     """Return columns: each a field of the rows, and its heading where that is another.
 
     A sign before it is `<` for text, `!` for what is wrong, `*` for names of files (`!*` for those
-    of files that are wrong) and `~` for sizes in bytes. Blanks of a heading are written `_`,
-    and `_` is written twice.
+    of files that are wrong), `~` for sizes in bytes, a digit for so many decimals. Blanks of a
+    heading are written `_`, and `_` is written twice.
 
     >>> [(column.field, column.heading) for column in columns("*path=file num_examples=first_id")]
     [('path', 'file'), ('num_examples', 'first id')]
     """
     found = []
     for word in words.split():
-        named = word.lstrip("<!*~")
+        named = word.lstrip("<!*~0123456789")
         signs = word.removesuffix(named)
         field, _, heading = named.partition("=")
         found.append(
             Column(
                 heading=(heading or field).replace("_", " ").replace("  ", "_"),
-                align="left" if signs.strip("~") else "right",
+                align="left" if {*signs} & {*"<!*"} else "right",
                 names_files="*" in signs,
                 field=field,
                 sizes="~" in signs,
+                digits=f".{signs}f" if signs.isdigit() else "",
                 wrong="!" in signs,
             )
         )
@@ -125,7 +127,7 @@ def cell_of(value: object, column: Column) -> str:
         return "unknown" if value is None else human_bytes(int(str(value)))
     if value is None:
         return "" if column.align == "left" else "-"
-    return f"{value:,}"
+    return f"{value:,{column.digits}}"
 
 
 def grouped(records: Records) -> Records:
