@@ -201,8 +201,6 @@ def settings_words(in_force: InForce) -> str:
 
 # The first blocks of an order as strips: names and hues of shards, ids, where batches begin.
 
-_IDS = 8  # of a visit that are written one by one
-
 
 def shard_name(visit: Visit, strips: Strips, longest: int) -> str:
     """Return what a shard is called: its number, after its split where there are several.
@@ -232,27 +230,6 @@ def hues_of(visits: Sequence[Visit], count: int) -> list[int]:
             fresh += 1
         before[visit.slot] = hues[shard]
     return [hues[visit.split, visit.shard] for visit in visits]
-
-
-def ids_text(visit: Visit, order: Order) -> str:
-    """Return the ids of a visit: the first and last of a run, else each, or the first few of many.
-
-    >>> from shardctl.planning.order import plan_order
-    >>> from shardctl.planning.shard_map import strips
-    >>> order = plan_order("imagenet2012", "train", {"cycle": 2, "block": 16}).order
-    >>> [ids_text(visit, order) for visit in strips(order, 0, 33).visits]
-    ['0–15', '1251–1266', '16']
-    """
-    if visit.count == 1:
-        return str(visit.first_id)
-    if visit.is_run:
-        return f"{visit.first_id}–{visit.last_id}"
-    shown = visit.count if visit.count <= _IDS else _IDS - 2
-    codes = order.codes_at(np.arange(visit.position, visit.position + shown))
-    ids = list(map(str, order.codes.split_ids(codes).tolist()))
-    if shown < visit.count:
-        ids += ["…", str(visit.last_id)]
-    return ", ".join(ids)
 
 
 def epoch_starts(visits: Sequence[Visit]) -> list[tuple[int, int]]:
