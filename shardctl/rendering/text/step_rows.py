@@ -13,10 +13,10 @@ from shardctl.core.arrays import Int64s, distinct
 from shardctl.core.order.order import Order
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.table import SETTINGS, InForce
-from shardctl.core.text import counted, printable
+from shardctl.core.text import printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.planning.eval.evaluation import Evaluation, HostGroup, Span
+from shardctl.planning.eval.evaluation import Evaluation, HostGroup
 from shardctl.planning.shard_map import Strips, Visit, blocks_of
 from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import Look, Screen, paragraph, slot_styled
@@ -35,7 +35,6 @@ class Piece(NamedTuple):
     kind: Kind
     start: float
     stop: float
-    title: str
 
 
 class StepWindow(NamedTuple):
@@ -88,25 +87,19 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     where they are not, the steps that only some of them make with a full batch are not full either.
     """
     way, (full, most_full) = evaluation.remainder, group.full
-    size = counted(evaluation.host_batch, "example")
-    whole, held = f"{_batches(group.full)} of {size}", how_many(group.remainder, "example")
     if full:
-        yield Piece(kind="full", start=0, stop=full, title=whole)
+        yield Piece(kind="full", start=0, stop=full)
     filled: float = most_full + (group.partial[1] if way != "drop" else 0)
     if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
         filled = full + group.remainder[0] / evaluation.host_batch
     if filled > full:
-        partial = f"{_batches(group.partial)} not full, with {held} in place of {size}"
-        title = whole if way == "drop" else partial
-        yield Piece(kind="partial", start=full, stop=filled, title=title)
+        yield Piece(kind="partial", start=full, stop=filled)
     if way == "drop" and group.partial[1]:
         share = group.remainder[1] / evaluation.host_batch
-        yield Piece(kind="lost", start=filled, stop=filled + share, title=f"{held} lost")
+        yield Piece(kind="lost", start=filled, stop=filled + share)
     steps = group.steps[way][1]
     if way == "pad" and steps > filled:
-        title = f"{how_many(group.padding, 'example')} of padding beside others, then "
-        title += f"{_batches(group.padding_batches)} of padding alone"
-        yield Piece(kind="padding", start=filled, stop=steps, title=title)
+        yield Piece(kind="padding", start=filled, stop=steps)
 
 
 def keys_of(rows: Iterable[Iterable[Piece]], groups: Iterable[HostGroup]) -> list[tuple[Kind, str]]:
@@ -141,21 +134,6 @@ def state_of(group: HostGroup, evaluation: Evaluation) -> str:
     if hang is None:
         return ""
     return "waits" if group.steps[evaluation.remainder][0] > hang.step else "done"
-
-
-def how_many(values: Span, noun: str, plural: str | None = None) -> str:
-    """Return the least and the most of something with its noun, one number where they are equal.
-
-    >>> how_many((1, 1), "step"), how_many((0, 1200), "batch", "batches")
-    ('1 step', '0–1,200 batches')
-    """
-    if values == (1, 1):
-        return f"1 {noun}"
-    return f"{counts_between(*values)} {plural or f'{noun}s'}"
-
-
-def _batches(values: Span) -> str:
-    return how_many(values, "batch", "batches")
 
 
 # Records of the examples of an order, and the line that names the pipeline.
