@@ -7,7 +7,7 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.shard_map import Strips, strips
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.text.step_rows import (
+from shardctl.rendering.pictures.simulate import (
     epoch_starts,
     hues_of,
     shard_name,
