@@ -17,14 +17,14 @@ import string
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import Cell, RecordStream, filled, is_plain, shared
+from shardctl.core.columns import Cell, RecordStream, filled, shared
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
 if TYPE_CHECKING:
-    from shardctl.core.arrays import Int64s
+    pass
 
 Document = dict[str, Any]
 
@@ -138,62 +138,59 @@ def _lines(
     lead: str,
     keys: Iterable[str],
     end: str,
-    form: _Form,
+    form: tuple[_Form, Callable[[Any], str]],
     separator: str = ", ",
 ) -> Iterator[str]:
     """Yield records as text, many at once: a lead, keys before their values, and an end."""
     leads = chain([lead], repeat(separator))
     texts = list(map("".join, zip(leads, keys, strict=False)))
     for count, cells in records.pieces():
-        around, columns = zip(*(_shape(cell, form) for cell in cells), strict=True)
+        around, columns = zip(*(_shape(cell, *form) for cell in cells), strict=True)
         befores = map("".join, zip(("", *around), (*texts, end), (*around, ""), strict=True))
         yield filled([*befores], count, columns)
 
 
-class _Form(NamedTuple):
-    """How values are written in a format: one by one, and texts that need no look at each.
-
-    `around` is what stands around the texts of a column of which `is_plain` holds.
-    """
-
-    write: Callable[[Any], str]
-    is_plain: Callable[[list[str]], bool]
-    around: str = ""
+# How the texts of a column are written in a format, and what stands around each of them.
+_Form = Callable[[list[str]], tuple[str, list[str]]]
 
 
-def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | Int64s | str]:
-    """Return what stands around the values of a column, and these, each text written once."""
+def _shape(cell: Cell, form: _Form, write: Callable[[Any], str]) -> tuple[str, Any]:
+    """Return what stands around the values of a column, and these, as text where they are not."""
     values = shared(cell)
     if values is None or isinstance(values, str | int):
-        return "", form.write(values)
+        return "", write(values)
     kinds = set(map(type, values)) if isinstance(values, list) else {int}
-    if kinds == {str} and form.is_plain(list(values)):
-        return form.around, values
-    if kinds <= {str, type(None)}:
-        written = {value: form.write(value) for value in set(values)}
-        return "", list(map(written.__getitem__, values))
-    return "", values if kinds == {int} else list(map(form.write, values))
+    if kinds == {str}:
+        return form(list(values))
+    if kinds == {type(None)}:
+        return "", write(None)
+    return "", values if kinds == {int} else list(map(write, values))
 
 
-def _is_plain_json(texts: list[str]) -> bool:
-    text = "".join(texts)
-    if is_plain(text, b'"\\#'):  # which is told soon
-        return True
-    return '"' not in text and "\\" not in text and _acts_on_nothing(text)
+def _form(write: Callable[[Any], str], plain: bytes, around: str = "", *reserved: str) -> _Form:
+    """Return a form for which texts of plain letters are written as they are.
+
+    Where nothing is around them they begin with letters; `reserved` are those that are not text.
+    """
+
+    def are_words(texts: list[str]) -> bool:
+        starts = {text[:1] for text in texts} <= _STARTS
+        return starts and not (reserved and {text.lower() for text in texts} & {*reserved})
+
+    def form(texts: list[str]) -> tuple[str, list[str]]:
+        text = "".join(texts)
+        is_plain = text.isascii() and not text.encode().translate(None, plain)
+        if is_plain and (around or are_words(texts)):
+            return around, texts
+        written = {text: write(text) for text in set(texts)}
+        return "", [written[text] for text in texts]
+
+    return form
 
 
-_JSON = _Form(json_line, _is_plain_json, '"')
-
-# Letters and what else stands in words of YAML and of CSV alike.
-_WORD_BYTES = bytes(code for code in range(128) if re.match(r"[\w./-]", chr(code)))
 _STARTS = {*string.ascii_letters, "_"}
-
-
-def _are_words(texts: list[str]) -> bool:
-    """Return whether texts are words that neither CSV nor a spreadsheet takes for anything else."""
-    text = "".join(texts)
-    starts = {text[:1] for text in texts}
-    return text.isascii() and starts <= _STARTS and not text.encode().translate(None, _WORD_BYTES)
+_WORD_BYTES = f"{string.ascii_letters}{string.digits}_./-".encode()
+_JSON = _form(json_line, bytes({*range(32, 127)} - {*b'"\\#'}), '"'), json_line
 
 
 def to_yaml(document: Document) -> Iterator[str]:
@@ -271,11 +268,7 @@ def yaml_line(value: object) -> str:
     return _encode(value)  # None, bool, int
 
 
-def _are_yaml_words(texts: list[str]) -> bool:
-    return _are_words(texts) and _YAML_RESERVED.isdisjoint(map(str.lower, texts))
-
-
-_YAML = _Form(yaml_line, _are_yaml_words)
+_YAML = _form(yaml_line, _WORD_BYTES, "", *_YAML_RESERVED), yaml_line
 
 
 def _yaml_quoted(text: str) -> str:
@@ -357,4 +350,4 @@ def _csv_cell(value: object) -> str:
     return cell if inert(cell) == cell else f'"{cell}"'  # a command would begin a line
 
 
-_CSV = _Form(_csv_cell, _are_words)
+_CSV = _form(_csv_cell, _WORD_BYTES), _csv_cell

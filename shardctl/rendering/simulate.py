@@ -13,12 +13,7 @@ from shardctl.errors import UsageError
 from shardctl.files.documents import Chunks, Document, json_lines
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.text.step_rows import (
-    order_head,
-    order_heading,
-    order_rows,
-    pipeline_record,
-)
+from shardctl.rendering.text.step_rows import order_head, order_heading, order_rows, pipeline_record
 from shardctl.rendering.text.tables import Screen, paragraph
 
 _PIECE = 1 << 14  # examples made into text at once

@@ -117,10 +117,10 @@ def test_what_a_buffer_held_is_counted(mode: Any) -> None:
     ("mode", "risk", "consumed", "promise"),
     [
         ("at-most-once", None, 0, "the buffer held nothing yet, so that nothing is repeated"),
-        ("at-most-once", None, 2, "nothing is repeated, the 2 that it held are lost"),
-        ("at-most-once", None, 10, "nothing is repeated, the 1 that it held are lost"),
+        ("at-most-once", None, 2, "skipped: lost 2, repeated 0"),
+        ("at-most-once", None, 10, "skipped: lost 1, repeated 0"),
         ("at-least-once", 2, 6, "The last 3, 1 buffer of them, are read again: 1 to 3 are"),
-        ("at-least-once", 1e-6, 6, "All of them are read again: 6 are repeated and none is lost"),
+        ("at-least-once", 1e-6, 6, "All of them are read again: lost 0, repeated 6"),
     ],
 )
 def test_without_a_seed_it_is_said_what_is_lost_and_repeated(
@@ -242,9 +242,9 @@ def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
         (
             "at-most-once",
             None,
-            "nothing is repeated, the 4 that they held are lost, whatever",
+            "skipped: lost 4, repeated 0, whatever",
         ),
-        ("at-least-once", 1e-6, "All of them are read again: 3 are repeated and none is lost"),
+        ("at-least-once", 1e-6, "All of them are read again: lost 0, repeated 3"),
         ("at-least-once", 2.0, "The last 6, 1 buffer a host at most, are read again: 2 to "),
     ],
 )
@@ -286,7 +286,7 @@ def test_counts_of_hosts_are_all_there_but_where_tables_are_abridged() -> None:
             [
                 "stopped: after 2 examples, in epoch 0",
                 "left: 7 examples of the pipeline",
-                "exact: shardctl.tfds builds the stages again",
+                "exact: shardctl.tfds rebuilds the stages",
                 "in Python: shardctl.tfds.resume(builder, 'plan.yaml'), with the file that",
                 "or, with the script's own dataset: shardctl.tfds.resume_like(ds, consumed=2)",
             ],

@@ -212,7 +212,7 @@ def resume(
     else:
         FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if out.output not in (None, "-"):
-        from shardctl.rendering.text.written import plan_written, script_written
+        from shardctl.rendering.resume import plan_written, script_written
 
         lines = plan_written(made, out.output, out.format or "", dataset_options(source))
         if stopped.framework is not None:

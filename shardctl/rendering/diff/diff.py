@@ -28,6 +28,7 @@ from shardctl.rendering.text.tables import (
     annotation,
     columns,
     paragraph,
+    paragraphs,
     table,
     table_pieces,
 )
@@ -46,8 +47,8 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
     if first is not None:
         plan = f" of {first.plan}" if first.plan else ""
         yield paragraph(f"file instruction {first.position:,}{plan}:", screen)
-        yield paragraph(f"  expected {_read(first.expected)}", screen, style="error")
-        yield paragraph(f"  actual   {_read(first.actual)}", screen, style="error")
+        sides = f"  expected {_read(first.expected)}", f"  actual   {_read(first.actual)}"
+        yield from paragraphs(screen, *sides, style="error")
     if diff.only_order:
         yield paragraph("the same ranges of the same files, in another order", screen)
     if diff.files:
@@ -58,9 +59,9 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
             lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most))
         )
         yield from table_pieces(_COLUMNS_PLANS, rows, screen, keep=_ROWS)
-    for cause in diff.changes:
-        lead = "without effect on the reads: " if diff.equal else ""
-        yield paragraph(f"{lead}{cause_line(cause, whole=not screen.abridged)}", screen)
+    lead = "without effect on the reads: " if diff.equal else ""
+    causes = (cause_line(cause, whole=not screen.abridged) for cause in diff.changes)
+    yield from paragraphs(screen, *(lead + cause for cause in causes))
 
 
 def plans_headline(diff: PlansDiff) -> str:
@@ -231,8 +232,7 @@ def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Itera
 def _differences(diff: Diff, screen: Screen, hints: Hints) -> Iterator[str]:
     """Yield what follows the headline, without what to do about it."""
     if diff.equal:
-        for line in without_effect(diff, whole=not screen.abridged):
-            yield paragraph(line, screen)
+        yield from paragraphs(screen, *without_effect(diff, whole=not screen.abridged))
         return
     if diff.neighbours is not None:
         yield "\n"
@@ -240,9 +240,7 @@ def _differences(diff: Diff, screen: Screen, hints: Hints) -> Iterator[str]:
     if diff.first is not None:
         yield "\n"
         yield paragraph(moved_line(diff.moved), screen)
-    for note in diff.notes:
-        yield paragraph(f"note: {note}", screen)
-    yield paragraph("because:", screen)
+    yield from paragraphs(screen, *(f"note: {note}" for note in diff.notes), "because:")
     for cause in diff.causes:
         place = hints.origins.in_words(_origins_of(cause))
         line = cause_line(cause, whole=not screen.abridged)

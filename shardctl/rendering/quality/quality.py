@@ -25,7 +25,15 @@ from shardctl.rendering.text.step_rows import (
     pipeline_record,
     settings_words,
 )
-from shardctl.rendering.text.tables import Column, Screen, columns, paragraph, paragraphs, table
+from shardctl.rendering.text.tables import (
+    Column,
+    Screen,
+    cells_of,
+    columns,
+    paragraph,
+    paragraphs,
+    table,
+)
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -225,16 +233,12 @@ def alternative_record(choice: Alternative) -> dict[str, Any]:
 
 METRIC = "name value score expected spread sampling_error counts=scale"
 
-LABELS = {
-    "same_shard_neighbours": "same-shard neighbours",
-    "neighbour_distance": "neighbour distance",
-    "batch_coverage": "batch coverage",
-    "class_purity": "class purity",
-    "displacement": "displacement",
-    "rank_correlation": "rank correlation",
-    "shards_in_batch": "shards in a batch",
-    "buffer_coverage": "buffer coverage",
-}
+_NAMES = (
+    "same_shard_neighbours neighbour_distance batch_coverage class_purity displacement "
+    "rank_correlation shards_in_batch buffer_coverage"
+)
+LABELS = {name: name.replace("_", " ") for name in _NAMES.split()}
+LABELS |= {"same_shard_neighbours": "same-shard neighbours", "shards_in_batch": "shards in a batch"}
 _SHORT = {
     "same_shard_neighbours": "one shard",
     "neighbour_distance": "distance",
@@ -475,20 +479,11 @@ def _read(plan: LoaderComparison) -> list[WayToRead]:
 
 def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
     """Return how each way mixes and ends, as columns and rows."""
-    shown = columns("<reader shards end score steps <ends")
-    rows = [
-        [
-            way.reader,
-            f"{way.mixing.shards:.1f}",
-            f"{way.mixing.at_end:.1f}",
-            f"{way.mixing.score:.3f}",
-            f"{way.ending.steps[1]:,}",
-            ends(way.ending),
-        ]
-        for way in _read(plan)
-        if way.mixing is not None and way.ending is not None
-    ]
-    return shown, rows
+    read = [way for way in _read(plan) if way.mixing is not None and way.ending is not None]
+    shown = columns("<reader 1mixing.shards=shards 1mixing.at_end=end 3mixing.score=score")
+    more = [[f"{way.ending.steps[1]:,}", ends(way.ending)] for way in read if way.ending]
+    rows = map(list.__add__, cells_of(shown, read), more)
+    return [*shown, *columns("steps <ends")], list(rows)
 
 
 def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
