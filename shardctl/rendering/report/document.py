@@ -132,8 +132,6 @@ def _strips(found: Strips) -> Document:
 
 # The command line that makes a report again, true in any folder of this machine.
 
-_MOST_LISTED = 4096  # characters of file names that a line may carry itself
-_STDIN = "-"
 _TEXTS = ("eval", "select", "ignore")  # options that are given once for each of their values
 _NOT_OPTIONS = ("specs", "fail_on")  # of `lint:`, which a report does not take
 
@@ -142,7 +140,7 @@ def again(question: ReportQuestion) -> str:
     """Return the command line that makes a report again, for a POSIX shell.
 
     It says every setting itself, also those that a shardctl.yaml says here, and no secret of a URL.
-    Names of files that are in no list are piped in, where they are few; else FILE stands for one.
+    FILE stands for a list of files that is in no file.
     """
     words = ["shardctl", "report"]
     if question.spec is not None:
@@ -154,12 +152,7 @@ def again(question: ReportQuestion) -> str:
         words += _option("--devices", question.devices)
     if question.loaders:
         words.append("--loaders")
-    line = shlex.join([*words, "-o", "report.html"])
-    names = question.settings.file_order
-    if names and _list_of_files(question) == _STDIN:
-        listed = shlex.join(["printf", "%s\\n", *names])
-        return f"{listed} | {line}"
-    return line
+    return shlex.join([*words, "-o", "report.html"])
 
 
 def _dataset(dataset: Dataset) -> Iterator[str]:
@@ -169,12 +162,11 @@ def _dataset(dataset: Dataset) -> Iterator[str]:
     """
     for folder in dataset.folders or (dataset,):
         ref = folder.reference or folder.data_dir
-        if ref is None:
-            found = shown(lambda folder=folder: as_dataset(folder.title))  # type: ignore[misc]
-            ref = folder.title if found == folder else "REF"
-            yield from _option("-d", ref)
-        else:
-            yield from _option("-d", ref_from_anywhere(ref, is_path=True))
+        if ref is not None:
+            ref = ref_from_anywhere(ref, is_path=True)
+        elif shown(lambda title=folder.title: as_dataset(title)) == folder:  # type: ignore[misc]
+            ref = folder.title
+        yield from _option("-d", ref or "REF")
 
 
 def _settings(question: ReportQuestion) -> Iterator[str]:
@@ -185,21 +177,13 @@ def _settings(question: ReportQuestion) -> Iterator[str]:
         if value == getattr(bare, setting.field):
             continue
         if setting.field == "file_order":
-            yield from _option(setting.option, _list_of_files(question))
+            yield from _option(setting.option, question.file_order_list or "FILE")
         elif setting.field == "stages":
             from shardctl.core.stages.text import text_of
 
             yield from _option(setting.option, text_of(_from_anywhere(value)))
         else:
             yield from _option(setting.option, setting.kind.to_document(value))
-
-
-def _list_of_files(question: ReportQuestion) -> str:
-    if question.file_order_list is not None:
-        return question.file_order_list
-    names = question.settings.file_order or ()
-    short = sum(map(len, names)) + len(names) <= _MOST_LISTED
-    return _STDIN if short and not any("\n" in name for name in names) else "FILE"
 
 
 def _from_anywhere(stages: Pipeline) -> Pipeline:
@@ -234,4 +218,4 @@ def _option(option: str, value: object) -> list[str]:
     if isinstance(value, bool):
         return [option if value else f"--no-{option.removeprefix('--')}"]
     text = str(value)
-    return [f"{option}={text}"] if text.startswith("-") and text != _STDIN else [option, text]
+    return [f"{option}={text}"] if text.startswith("-") else [option, text]
