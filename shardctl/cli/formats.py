@@ -228,14 +228,22 @@ def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     return _inert_lines(_function("rendering.pictures.svg:svg_file")(pictures))
 
 
-def as_table(name: str) -> Renderer:
-    """Return what renders for people: the function takes a screen after the answer's values.
+def _renderer(
+    write: Callable[[Any], Any] | str = "", *, screen: bool = False, people: bool = False
+) -> Callable[[str], Renderer]:
+    """Return what makes a renderer of the name of a function, `module:function`."""
 
-    Names in a table may be anyone's, so no line of it is left a command to a runner of CI.
-    """
-    return lambda answer, screen, for_people: _inert_lines(
-        _function(name)(*answer, screen, **for_people)
-    )
+    def of(name: str) -> Renderer:
+        def render(answer: tuple[Any, ...], shown: "Screen", for_people: Mapping[str, Any]) -> Any:
+            places = (*answer, shown) if screen else answer
+            made = _function(name)(*places, **(for_people if people else {}))
+            if isinstance(write, str):
+                return _function(f"files.documents:{write}")(made) if write else made
+            return write(made)
+
+        return render
+
+    return of
 
 
 def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
@@ -246,38 +254,17 @@ def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
     yield inert(rest)
 
 
-def as_text(name: str) -> Renderer:
-    """Return what writes the text or bytes of a function as they are."""
-    return lambda answer, screen, for_people: _function(name)(*answer)
-
-
-def as_code(name: str) -> Renderer:
-    """Return what writes Python code or a CI runner's annotations: nothing in them is made inert.
-
-    The function takes what tables are given by name, too.
-    """
-    return lambda answer, screen, for_people: _function(name)(*answer, **for_people)
-
-
-def as_json(name: str) -> Renderer:
-    """Return what writes the document of a function as JSON."""
-    return lambda answer, screen, for_people: _document("to_json", _function(name)(*answer))
-
-
-def as_yaml(name: str) -> Renderer:
-    """Return what writes the document of a function as YAML."""
-    return lambda answer, screen, for_people: _document("to_yaml", _function(name)(*answer))
-
-
-def as_csv(name: str) -> Renderer:
-    """Return what writes the rows of a function as CSV, under their names."""
-    return lambda answer, screen, for_people: _document("to_csv", _function(name)(*answer))
+# For people: the function takes a screen after the answer's values. Names in a table may be
+# anyone's, so no line of it is left a command to a runner of CI.
+as_table = _renderer(_inert_lines, screen=True, people=True)
+# Text or bytes as they are.
+as_text = _renderer()
+# Python code or a CI runner's annotations, given what tables are: nothing in them is made inert.
+as_code = _renderer(people=True)
+# Documents, and rows under their names.
+as_json, as_yaml, as_csv = map(_renderer, ("to_json", "to_yaml", "to_csv"))
 
 
 def _function(name: str) -> Any:
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"shardctl.{module}"), function)
-
-
-def _document(write: str, *parts: Any) -> Any:
-    return _function(f"files.documents:{write}")(*parts)
