@@ -47,6 +47,9 @@ _PICTURES = ("svg",)
 _WITH_HEADING = ("table", "json", "yaml", "python", "html")
 
 
+_TO_A_FILE = "Write to a file, whole or not at all; its ending chooses the format"
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """How and where the answer is written; what `format` may be is declared by each command."""
@@ -55,36 +58,18 @@ class OutputOptions:
 
     format: Annotated[str | None, typer.Option("--format", "-f", metavar="FORMAT")] = None
     output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to a file, whole or not at all; its ending chooses the format",
-        ),
+        str | None, typer.Option("--output", "-o", metavar="FILE", help=_TO_A_FILE)
     ] = None
 
 
 # Of a command whose tables can be long: a terminal gets the first and last rows, a pipe all.
-AllOption = Annotated[
-    bool,
-    typer.Option(
-        "--all",
-        help="Show every row on a terminal too, as in a pipe or a file.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-
+_ALL = "Show every row on a terminal too, as in a pipe or a file."
+AllOption = Annotated[bool, typer.Option("--all", help=_ALL, rich_help_panel=OUTPUT)]
 
 # Of a command whose tables have pictures: a terminal gets them where they fit.
-PictureOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--picture/--no-picture",
-        help="Draw pictures in the table [default: on a terminal that can show them].",
-        rich_help_panel=OUTPUT,
-    ),
-]
+_DRAW = "Draw pictures in the table [default: on a terminal that can show them]."
+_PICTURE = typer.Option("--picture/--no-picture", help=_DRAW, rich_help_panel=OUTPUT)
+PictureOption = Annotated[bool | None, _PICTURE]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +96,13 @@ class Formats:
             text += "; svg as pictures" if "svg" in others else ""
         else:
             text = f"How to write the answer: {either(self.names)}"
-        option = typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            help=f"{text} [default: {default}]",
-            autocompletion=self._offered,
-        )
-        return Annotated[str | None, option]
+        text += f" [default: {default}]"
 
-    def _offered(self, incomplete: str) -> list[str]:
-        return [name for name in self.names if name.startswith(incomplete)]
+        def offered(incomplete: str) -> list[str]:
+            return [name for name in self.names if name.startswith(incomplete)]
+
+        option = typer.Option("--format", "-f", metavar="FORMAT", help=text, autocompletion=offered)
+        return Annotated[str | None, option]
 
     def chosen(self, out: OutputOptions, *, picture: bool | None = None) -> str:
         """Return the format to write, where pictures were asked for or not, see `PictureOption`.
@@ -136,10 +117,9 @@ class Formats:
                 f"--format {chosen} writes {_FOR_FILES[chosen]}: name a file with --output FILE"
             )
         if picture and chosen not in ("table", *_PICTURES):
-            with_pictures = choices(name for name in self.names if name in ("table", *_PICTURES))
             raise UsageError(
-                f"--picture draws in tables, not in {chosen}; leave it out, or choose from "
-                f"{with_pictures} with --format"
+                f"--picture draws in tables, not in {chosen}; leave it out, or choose --format "
+                "table or svg"
             )
         return chosen
 
