@@ -18,7 +18,6 @@ from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
-from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.settings.read_settings import ReadSettings
 
 
@@ -153,18 +152,13 @@ class LoaderOrder(Order):
         return self._codes(self._checked(positions))
 
     @checked
-    def positions_of(
+    def positions_in_pieces(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
-
-        Ordered by query, then by position.
-        """
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Return an iterator over the answer of `positions_of`, which is one piece."""
         query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
         which, positions = self.handed_out.positions_of(self._starts[rows] + offsets)
-        query = query[which]
-        order = np.lexsort((positions, query))
-        return query[order], positions[order]
+        return iter([(query[which], positions)])
 
     @property
     def num_epochs(self) -> int | None:
@@ -233,12 +227,3 @@ class LoaderOrder(Order):
         rows = last_not_above(self._starts, indices)
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
-
-    @cached_property
-    def _first_codes(self) -> Int64s:
-        """The code of the first example that each row reads, int64[n]."""
-        return self.codes.first_codes(self.reads)
-
-    @cached_property
-    def _lookup(self) -> RowLookup:
-        return RowLookup(self.reads, self._first_codes)

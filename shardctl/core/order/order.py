@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
+from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
@@ -246,7 +248,7 @@ class Order(ABC):
 
     # Where examples are.
 
-    @abstractmethod
+    @checked
     def positions_of(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
     ) -> tuple[Int64s, Int64s]:
@@ -255,8 +257,12 @@ class Order(ABC):
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
+        found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]
+        query, position = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.lexsort((position, query))
+        return query[order], position[order]
 
-    @checked
+    @abstractmethod
     def positions_in_pieces(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:
@@ -264,7 +270,15 @@ class Order(ABC):
 
         Every position of a piece is below those of the next one.
         """
-        return iter([self.positions_of(codes, over=over)])
+
+    @cached_property
+    def _first_codes(self) -> Int64s:
+        """The code of the first example that each row reads, int64[n]."""
+        return self.codes.first_codes(self.reads)
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        return RowLookup(self.reads, self._first_codes)
 
     @property
     def epochs_per_second(self) -> int:

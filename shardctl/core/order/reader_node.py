@@ -9,16 +9,11 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.core.order.epoch_reading import Reading
-from shardctl.core.order.reader_order import (
-    ReaderOrder,
-    endless_interleave,
-    endless_reading,
-    reading_of,
-)
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator, TakenSeeds
@@ -193,9 +188,8 @@ class ReaderNode(Node):
         if (numbers == numbers[0]).all():
             return self.codes_at(int(numbers[0]), positions)
         codes = np.empty_like(positions)
-        order = np.argsort(numbers, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            codes[here] = self.codes_at(int(numbers[here[0]]), positions[here])
+        for number, here in groups_of(numbers):
+            codes[here] = self.codes_at(number, positions[here])
         return codes
 
     def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
@@ -231,13 +225,13 @@ class ReaderNode(Node):
             return shuffled_in_turn(count, _seeds(taken, repetitions))
 
         if not self.is_infinite:
-            return reading_of(reader, None if taken is None else openings(range(1)))
+            return reader.reading_of(None if taken is None else openings(range(1)))
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
         if (number, limit) not in self._endless:
-            self._endless = {(number, limit): endless_interleave(reader, limit, openings)}
-        return endless_reading(reader, limit, self._endless[number, limit])
+            self._endless = {(number, limit): reader.endless_interleave(limit, openings)}
+        return reader.endless_reading(limit, self._endless[number, limit])
 
 
 def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:

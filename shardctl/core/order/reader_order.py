@@ -10,7 +10,7 @@ from itertools import islice
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, distinct
+from shardctl.core.arrays import Int64s, Int64sLike, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.endless import EndlessInterleave
@@ -25,7 +25,7 @@ from shardctl.core.order.epoch_reading import (
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, NONE, Order, check_answerable
-from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
+from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
@@ -89,7 +89,7 @@ class ReaderOrder(Order):
         self._readings: dict[int, EpochReading] = {}
         total = self.epoch_size * settings.epochs
         # Where files repeat, a host's examples are looked up among those of all.
-        every = self._stride_and_phase[0] if settings.repeat_files else 1
+        every = self._share["stride"] if settings.repeat_files else 1
         if total * every > INT64_MAX:
             raise UsageError(
                 phrase(
@@ -134,8 +134,7 @@ class ReaderOrder(Order):
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
-        stride, phase = self._stride_and_phase
-        return len(range(phase, self.reads.num_examples, stride))
+        return len(range(self._share["phase"], self.reads.num_examples, self._share["stride"]))
 
     @property
     def num_examples(self) -> int:
@@ -186,13 +185,10 @@ class ReaderOrder(Order):
         streams, inputs = np.divmod(wanted, self.stream_size)
         if self._epochs_are_alike or not streams.any():
             return self._codes_in_stream(0, inputs)
-        # Each stream is built once, for all its positions: they are sorted by stream and cut
-        # where the stream changes.
+        # Each stream is built once, for all its positions.
         found = np.empty(len(wanted), np.int64)
-        by_stream = np.argsort(streams, kind="stable")
-        cuts = np.flatnonzero(np.diff(streams[by_stream])) + 1
-        for here in np.split(by_stream, cuts):
-            found[here] = self._codes_in_stream(int(streams[here[0]]), inputs[here])
+        for stream, here in groups_of(streams):
+            found[here] = self._codes_in_stream(stream, inputs[here])
         return found
 
     @checked
@@ -205,10 +201,7 @@ class ReaderOrder(Order):
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
         check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
-        found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]
-        which, position = (np.concatenate(column) for column in zip(*found, strict=True))
-        order = np.lexsort((position, which))
-        return which[order], position[order]
+        return super().positions_of(codes, over=over)
 
     @checked
     def positions_in_pieces(
@@ -273,7 +266,6 @@ class ReaderOrder(Order):
                 yield which, position + one * size
 
     def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
-        stride, phase = self._stride_and_phase
         return ReadingsTogether(
             take=self.reads.take,
             seeds=self.seeds.of_files_in,
@@ -281,17 +273,14 @@ class ReaderOrder(Order):
             offsets=offsets,
             cycle_length=self._cycle,
             block_length=self.settings.block,
-            stride=stride,
-            phase=phase,
+            **self._share,
         )
 
     def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
         """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
         outputs = np.empty_like(inputs)
-        in_order = np.argsort(epochs, kind="stable")
-        for here in np.split(in_order, np.flatnonzero(np.diff(epochs[in_order])) + 1):
-            if len(here):
-                outputs[here] = self.replay(int(epochs[here[0]])).outputs_of(inputs[here])
+        for epoch, here in groups_of(epochs):
+            outputs[here] = self.replay(epoch).outputs_of(inputs[here])
         return outputs
 
     @checked
@@ -305,9 +294,7 @@ class ReaderOrder(Order):
             raise UsageError("a shuffle buffer mixes the blocks")
         wanted = self._checked(positions)
         slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
-        streams = wanted // max(self.stream_size, 1)
-        for stream in distinct(streams).tolist():
-            here = np.flatnonzero(streams == stream)
+        for stream, here in groups_of(wanted // max(self.stream_size, 1)):
             inputs = wanted[here] - stream * self.stream_size
             reading = self.reading(stream, stop=int(inputs.max()) + 1)
             slots[here], offsets[here] = reading.blocks(inputs)
@@ -327,7 +314,7 @@ class ReaderOrder(Order):
     @property
     def num_in_turn(self) -> int:
         """How many files are read in turn."""
-        return self.settings.cycle_length(ordered=self.dataset.ordered)
+        return self._cycle
 
     @property
     def is_uniform(self) -> bool:
@@ -344,14 +331,8 @@ class ReaderOrder(Order):
         """The order in which files are read into the buffer, None without one, or examples."""
         if self.num_buffered is None or not self.num_examples:
             return None
-        bare = replace(
-            self.settings,
-            buffer=None,
-            buffer_seed=None,
-            buffer_reshuffle=None,
-            batch=None,
-            drop_remainder=False,
-        )
+        none = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
+        bare = replace(self.settings, **none, drop_remainder=False)
         return ReaderOrder(self.dataset, self.ranges, bare)
 
     @property
@@ -364,7 +345,7 @@ class ReaderOrder(Order):
         """Whether `runs` are told at less cost than the codes."""
         return (
             self.has_blocks
-            and self._stride_and_phase[0] == 1
+            and self._share["stride"] == 1
             and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
         )
 
@@ -444,7 +425,7 @@ class ReaderOrder(Order):
         limit = self._num_read(stop)
         if not self.reads.num_examples:  # nothing comes, however often
             return replace(self._built_reading(0), limit=limit)
-        return endless_reading(self, limit, self._endless)
+        return self.endless_reading(limit, self._endless)
 
     def _num_read(self, stop: int | None) -> int:
         """Return how many examples a stream reads, repeated files up to output `stop` at least."""
@@ -458,7 +439,7 @@ class ReaderOrder(Order):
 
     @cached_property
     def _endless(self) -> EndlessInterleave:
-        return endless_interleave(self, self._num_read(None), self._openings)
+        return self.endless_interleave(self._num_read(None), self._openings)
 
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
@@ -532,9 +513,10 @@ class ReaderOrder(Order):
             positions = self.replay(epoch).outputs_of(positions)
         return which, positions
 
-    @property
-    def _stride_and_phase(self) -> tuple[int, int]:
-        return self.settings.host_mode.stride_and_phase(self.settings.host)
+    @cached_property
+    def _share(self) -> dict[str, int]:
+        stride, phase = self.settings.host_mode.stride_and_phase(self.settings.host)
+        return {"stride": stride, "phase": phase}
 
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
@@ -550,15 +532,15 @@ class ReaderOrder(Order):
             kept = 0 if len(self.reads) > _MANY_FILES else 2
             while len(self._readings) > kept:
                 del self._readings[next(iter(self._readings))]
-            reading = reading_of(self, self._opening(epoch))
+            reading = self.reading_of(self._opening(epoch))
         self._readings[epoch] = reading
         return reading
 
     def _openings(self, repetitions: range) -> Int64s:
         """Return the rows as these repetitions open them, int64[n] each, one after the other."""
-        if not self._files_are_alike and len(repetitions) > 1:
+        if not self._files_are_alike:
             return shuffled_in_turn(len(self.reads), self.seeds.of_files_in(repetitions))
-        rows = self._opening(repetitions.start)
+        rows = self._opening(0)
         return np.tile(np.arange(len(self.reads)) if rows is None else rows, len(repetitions))
 
     def _opening(self, epoch: int) -> Int64s | None:
@@ -571,14 +553,35 @@ class ReaderOrder(Order):
             return shuffle_permutation(count, count, seeds)
         return _opening_of_files(count, seeds)
 
-    @cached_property
-    def _first_codes(self) -> Int64s:
-        """The code of the first example that each row reads, int64[n]."""
-        return self.codes.first_codes(self.reads)
+    def endless_interleave(
+        self, limit: int, openings: Callable[[range], Int64s]
+    ) -> EndlessInterleave:
+        """Return the interleave of repeated files up to a limit, of how repetitions open them."""
+        return EndlessInterleave(
+            self.reads.take,
+            openings,
+            cycle_length=self._cycle,
+            block_length=self.settings.block,
+            end=(limit + 1) * self._share["stride"],
+        )
 
-    @cached_property
-    def _lookup(self) -> RowLookup:
-        return RowLookup(self.reads, self._first_codes)
+    def endless_reading(self, limit: int, interleave: EndlessInterleave) -> EndlessReading:
+        """Return the reading of repeated files up to a limit."""
+        return EndlessReading(
+            interleave=interleave, row_codes=self._first_codes, limit=limit, **self._share
+        )
+
+    def reading_of(self, rows: Int64s | None) -> EpochReading:
+        """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
+        take = self.reads.take[:] if rows is None else self.reads.take[rows]
+        take.setflags(write=False)  # so that the interleave need not copy it
+        sizes = {"cycle_length": self._cycle, "block_length": self.settings.block}
+        return EpochReading(
+            rows=rows,
+            interleave=Interleave(take, **sizes),
+            row_codes=self._first_codes,
+            **self._share,
+        )
 
 
 @lru_cache(maxsize=2)
@@ -595,45 +598,3 @@ def _pieces_of(epochs: Iterator[int], first: int, most: int) -> Iterator[range]:
     while piece := list(islice(epochs, size)):
         yield range(piece[0], piece[-1] + 1)
         size = min(2 * size, most)
-
-
-def endless_interleave(
-    order: ReaderOrder, limit: int, openings: Callable[[range], Int64s]
-) -> EndlessInterleave:
-    """Return the interleave of repeated files up to a limit, of how repetitions open them."""
-    stride, _ = order._stride_and_phase
-    return EndlessInterleave(
-        order.reads.take,
-        openings,
-        cycle_length=order._cycle,
-        block_length=order.settings.block,
-        end=(limit + 1) * stride,
-    )
-
-
-def endless_reading(
-    order: ReaderOrder, limit: int, interleave: EndlessInterleave
-) -> EndlessReading:
-    """Return the reading of repeated files up to a limit."""
-    stride, phase = order._stride_and_phase
-    return EndlessReading(
-        interleave=interleave,
-        row_codes=order._first_codes,
-        stride=stride,
-        phase=phase,
-        limit=limit,
-    )
-
-
-def reading_of(order: ReaderOrder, rows: Int64s | None) -> EpochReading:
-    """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
-    stride, phase = order._stride_and_phase
-    take = order.reads.take[:] if rows is None else order.reads.take[rows]
-    take.setflags(write=False)  # so that the interleave need not copy it
-    return EpochReading(
-        rows=rows,
-        interleave=Interleave(take, cycle_length=order._cycle, block_length=order.settings.block),
-        row_codes=order._first_codes,
-        stride=stride,
-        phase=phase,
-    )

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.arrays import Int64s, Int64sLike, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
@@ -225,12 +225,12 @@ class StagedOrder(Order):
         return self._root.codes_at(positions)
 
     @checked
-    def positions_of(
+    def positions_in_pieces(
         self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
+    ) -> Iterator[tuple[Int64s, Int64s]]:
+        """Return an iterator over the answer of `positions_of`, which is one piece.
 
-        Ordered by query, then by position. `over` goes through the readings.
+        `over` goes through the readings.
 
         Raises:
             UsageError: the pipeline has no end, so that it hands them out without end.
@@ -262,11 +262,8 @@ class StagedOrder(Order):
             query, found = node.tickets_of(number, wanted)
             queries.append(query)
             tickets.append(found)
-        query, ticket = np.concatenate(queries), np.concatenate(tickets)
-        which, position = self._root.places_of(ticket)
-        which = query[which]
-        in_order = np.lexsort((position, which))
-        return which[in_order], position[in_order]
+        which, position = self._root.places_of(np.concatenate(tickets))
+        return iter([(np.concatenate(queries)[which], position)])
 
     @checked
     def epoch_of(self, positions: Int64sLike) -> Int64s:
@@ -386,10 +383,8 @@ class StagedOrder(Order):
             return self._nodes[0].codes_of(tickets)
         readers = self._nodes[0].tickets.readers(tickets)
         codes = np.empty_like(tickets)
-        for index, node in enumerate(self._nodes):
-            here = np.flatnonzero(readers == index)
-            if len(here):
-                codes[here] = node.codes_of(tickets[here])
+        for index, here in groups_of(readers):
+            codes[here] = self._nodes[index].codes_of(tickets[here])
         return codes
 
     def forget_readings(self) -> None:
