@@ -10,9 +10,8 @@ from functools import cached_property
 import numpy as np
 
 from shardctl.core.arrays import Int64s, groups_of
-from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
-from shardctl.core.order.epoch_reading import Reading
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
@@ -121,7 +120,7 @@ class ReaderNode(Node):
         self.tickets = tickets
         self.iterations: list[ReaderIteration] = []
         self._pages: OrderedDict[int, CodePages] = OrderedDict()
-        self._endless: dict[tuple[int, int], EndlessInterleave] = {}
+        self._listed: dict[tuple[int, int], EpochReading] = {}
         settings = reader.settings
         self.files: SeedGenerator | None = None
         if settings.shuffles_files:
@@ -211,10 +210,10 @@ class ReaderNode(Node):
     def forget(self) -> None:
         """Give back the memory of the readings."""
         self._pages.clear()
-        self._endless.clear()
+        self._listed.clear()
         self.reader.forget_readings()
 
-    def reading(self, number: int, *, stop: int | None = None) -> Reading:
+    def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files by one iterator, up to `stop` where it has no end."""
         reader, taken = self.reader, self.iterations[number].taken
         count = len(reader.reads)
@@ -229,9 +228,9 @@ class ReaderNode(Node):
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
-        if (number, limit) not in self._endless:
-            self._endless = {(number, limit): reader.endless_interleave(limit, openings)}
-        return reader.endless_reading(limit, self._endless[number, limit])
+        if (number, limit) not in self._listed:
+            self._listed = {(number, limit): reader.listed_reading(limit, openings)}
+        return self._listed[number, limit]
 
 
 def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
@@ -292,7 +291,7 @@ class CodePages:
     [12, 0, 1]
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: EpochReading) -> None:
         self.reading = reading
         num_pages = -(-reading.num_examples // _SIZE)
         self._place = np.full(num_pages, -1, np.int64)

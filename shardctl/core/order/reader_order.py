@@ -13,14 +13,12 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.order.epoch_reading import (
-    EndlessReading,
     EpochReading,
-    Reading,
     ReadingsTogether,
+    repetitions_listed,
 )
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
@@ -38,6 +36,7 @@ _FIRST = 16  # epochs that are looked at together, so that the first answer come
 _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
 _AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
+MAX_OPENED = 1 << 23  # files of a reading of files that repeat, some 200 bytes each
 _LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 
 
@@ -87,6 +86,7 @@ class ReaderOrder(Order):
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
         self._readings: dict[int, EpochReading] = {}
+        self._listed: EpochReading | None = None
         total = self.epoch_size * settings.epochs
         # Where files repeat, a host's examples are looked up among those of all.
         every = self._share["stride"] if settings.repeat_files else 1
@@ -237,15 +237,7 @@ class ReaderOrder(Order):
         self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
     ) -> Iterator[tuple[Int64s, Int64s]]:
         size = self.stream_size
-        if self.is_one_stream and self.num_buffered is None:
-            endless = self.reading(0)
-            assert isinstance(endless, EndlessReading)
-            done = 0
-            for which, position in endless.positions_in_windows(rows, offsets):
-                yield which, position
-                passed = int(position.max(initial=0)) // self.epoch_size
-                done += len(list(islice(epochs, max(0, passed - done))))
-        elif self._epochs_are_alike:
+        if self._epochs_are_alike:
             # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
             at_once = max(1, _AT_ONCE // max(1, len(position)))
@@ -414,7 +406,7 @@ class ReaderOrder(Order):
         return (0, epoch * self.epoch_size) if self.is_one_stream else (epoch, 0)
 
     @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> Reading:
+    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
         With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
@@ -423,9 +415,10 @@ class ReaderOrder(Order):
         if not self.is_one_stream:
             return self._built_reading(0 if self._files_are_alike else epoch)
         limit = self._num_read(stop)
-        if not self.reads.num_examples:  # nothing comes, however often
-            return replace(self._built_reading(0), limit=limit)
-        return self.endless_reading(limit, self._endless)
+        if self._listed is None or (self._listed.limit or 0) < limit:
+            self._listed = self.listed_reading(limit, self._openings)
+        listed = self._listed
+        return listed if listed.limit == limit else replace(listed, limit=limit)
 
     def _num_read(self, stop: int | None) -> int:
         """Return how many examples a stream reads, repeated files up to output `stop` at least."""
@@ -436,10 +429,6 @@ class ReaderOrder(Order):
         fills = self.is_one_stream and self.reads.num_examples
         ahead = (self.num_buffered or 0) if fills else 0
         return needed * self.epoch_size + ahead
-
-    @cached_property
-    def _endless(self) -> EndlessInterleave:
-        return self.endless_interleave(self._num_read(None), self._openings)
 
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
@@ -521,7 +510,7 @@ class ReaderOrder(Order):
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
         self._readings.clear()
-        self.__dict__.pop("_endless", None)
+        self._listed = None
         self.__dict__.pop("_first_codes", None)
 
     def _built_reading(self, epoch: int) -> EpochReading:
@@ -553,29 +542,34 @@ class ReaderOrder(Order):
             return shuffle_permutation(count, count, seeds)
         return _opening_of_files(count, seeds)
 
-    def endless_interleave(
-        self, limit: int, openings: Callable[[range], Int64s]
-    ) -> EndlessInterleave:
-        """Return the interleave of repeated files up to a limit, of how repetitions open them."""
-        return EndlessInterleave(
-            self.reads.take,
-            openings,
-            cycle_length=self._cycle,
-            block_length=self.settings.block,
-            end=(limit + 1) * self._share["stride"],
-        )
+    def listed_reading(self, limit: int, openings: Callable[[range], Int64s]) -> EpochReading:
+        """Return the reading of repeated files up to a limit, of how repetitions open them.
 
-    def endless_reading(self, limit: int, interleave: EndlessInterleave) -> EndlessReading:
-        """Return the reading of repeated files up to a limit."""
-        return EndlessReading(
-            interleave=interleave, row_codes=self._first_codes, limit=limit, **self._share
-        )
+        Raises:
+            UsageError: more than `MAX_OPENED` files are opened by then.
+        """
+        take, total = self.reads.take, (limit + 1) * self._share["stride"]
+        # So many repetitions yield all of it in the first round: more slots are idle.
+        in_first_round = int(np.minimum(take, self.settings.block).sum()) or 1
+        cycle = min(self._cycle, -(-total // in_first_round) * len(take))
+        repetitions = repetitions_listed(take, total, cycle_length=cycle)
+        if repetitions * len(take) > MAX_OPENED:
+            raise UsageError(
+                phrase(
+                    "{repeat_files=True}: {} examples take {} files, more than {}; ask for fewer "
+                    "{epochs}",
+                    limit,
+                    repetitions * len(take),
+                    MAX_OPENED,
+                )
+            )
+        return replace(self.reading_of(openings(range(repetitions)), cycle), limit=limit)
 
-    def reading_of(self, rows: Int64s | None) -> EpochReading:
+    def reading_of(self, rows: Int64s | None, cycle: int | None = None) -> EpochReading:
         """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
         take = self.reads.take[:] if rows is None else self.reads.take[rows]
         take.setflags(write=False)  # so that the interleave need not copy it
-        sizes = {"cycle_length": self._cycle, "block_length": self.settings.block}
+        sizes = {"cycle_length": cycle or self._cycle, "block_length": self.settings.block}
         return EpochReading(
             rows=rows,
             interleave=Interleave(take, **sizes),

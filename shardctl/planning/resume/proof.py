@@ -21,7 +21,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs
 from shardctl.core.loaders.stop import LoaderCall
-from shardctl.core.order.epoch_reading import EpochReading, Reading
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
@@ -413,7 +413,7 @@ def _as_read(reads: Reads, order: Order, plan: ResumePlan, *, own: bool = False)
     )
 
 
-def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
+def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
     for begin in range(start, stop, _PIECE):
         yield reading.codes(begin, min(begin + _PIECE, stop))
 
