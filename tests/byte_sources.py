@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -28,9 +27,6 @@ class MemorySource:
         assert 0 <= start <= stop <= self.num_bytes, "no request goes beyond a file"
         self.ranges.append((start, stop))
         return self._data[start:stop]
-
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        return [self.read(start, stop) for start, stop in ranges]
 
     def file(self) -> BinaryIO:
         return io.BytesIO(self._data)

@@ -115,16 +115,6 @@ def tf() -> Any:
     return pytest.importorskip("tensorflow")
 
 
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Budgets of `verify` so small that a toy is read in windows."""
-    import shardctl.planning.verify as limits
-
-    monkeypatch.setattr(limits, "NUM_WINDOWS", 3)
-    monkeypatch.setitem(limits.BUDGETS, "files", 12)
-    monkeypatch.setitem(limits.BUDGETS, "index ranges", 36)
-
-
 @pytest.fixture(scope="session")
 def toys(tmp_path_factory: pytest.TempPathFactory) -> Toys:
     """Small datasets of several kinds, written by TFDS; tests read them and leave them alone."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import tempfile
-from collections.abc import Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -13,7 +12,7 @@ from typing import BinaryIO
 
 from shardctl.files.stores.stores import LocalSource
 from shardctl.readers.records.contents import FileContents, Told, untold
-from shardctl.readers.records.tfrecord.scan import TFRecord
+from shardctl.readers.records.tfrecord import TFRecord
 from tests.forked_scripts import forking_python
 
 
@@ -67,12 +66,6 @@ class FarSource:
         assert 0 <= start < stop <= self.num_bytes or not self.num_bytes
         self.asked.append([(start, stop)])
         return self.data[start:stop]
-
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return several ranges."""
-        assert all(0 <= start < stop <= self.num_bytes for start, stop in ranges)
-        self.asked.append(list(ranges))
-        return [self.data[start:stop] for start, stop in ranges]
 
     def file(self) -> BinaryIO:
         """Return it as a file."""

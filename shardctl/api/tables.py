@@ -8,102 +8,62 @@ from __future__ import annotations
 import base64
 import importlib
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
+from functools import partial
 from itertools import islice
 from typing import Any
 
-from shardctl.core.columns import RecordStream
+from shardctl.core.columns import RecordStream, listed
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
 _HEAD, _TAIL = 20, 10  # rows that a notebook shows of a long table
 _MOST_COUNTED = 20_000  # rows that are made to count them and to show the last
 
-_Rows = tuple[Sequence[str], Iterable[Sequence[object]]]
-
-# Where the header and the rows of an answer are; rows of resume and of lint take more than that.
-_CSV = {
+# Where the rows of an answer are that the command line writes as CSV: a module, and whose rows.
+_ROWS = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
     "FilesVerification": "verify_files:verify_files",
+    "HostsPlan": "hosts.hosts:hosts",
     "Index": "index.index:index",
     "IndexCheck": "index.check:check",
+    "Inspection": "inspect:inspect",
     "Layout": "layout:layout",
+    "Lint": "lint:lint",
     "LoaderComparison": "quality.loaders:loaders",
     "Located": "locate:locate",
+    "Plan": "plan:plan",
     "Plans": "plan:plan",
     "Quality": "quality.quality:quality",
+    "ResumePlan": "resume:resume",
     "Simulation": "simulate:simulate",
     "TfdsMetadata": "index.tfds_metadata:tfds_metadata",
     "Verification": "verify:verify",
 }
 
 
-def table_of(answer: Any) -> _Rows:
-    """Return the header and the rows of an answer, the rows as an iterator where they are many.
+def table_of(answer: Any) -> RecordStream:
+    """Return the rows of an answer.
 
     >>> import shardctl
-    >>> header, rows = table_of(shardctl.plan("mnist", "test", hosts=2))
-    >>> [dict(zip(header, row))["take"] for row in rows]
+    >>> table = table_of(shardctl.plan("mnist", "test", hosts=2))
+    >>> [dict(zip(table.fields, row))["take"] for row in table.rows()]
     [5000, 5000]
     """
     kind = type(answer).__name__
-    if kind in _CSV:
-        module, _, verb = _CSV[kind].partition(":")
-        rendering = importlib.import_module(f"shardctl.rendering.{module}")
-        return rendering.CSV_HEADER, _one_by_one(getattr(rendering, f"{verb}_rows")(answer))
-    return _OTHERS[kind](answer)
-
-
-def _one_by_one(rows: Iterable[Sequence[object]] | RecordStream) -> Iterable[Sequence[object]]:
-    return rows.rows() if isinstance(rows, RecordStream) else rows
-
-
-def _of_plan(plan: Any) -> _Rows:
-    from shardctl.rendering.plan import CSV_HEADER, rows_of_plan
-
-    return CSV_HEADER, rows_of_plan(plan)
-
-
-def _of_resume(plan: Any) -> _Rows:
-    from shardctl.rendering.resume import CSV_HEADER, resume_rows
-
+    module, _, verb = _ROWS[kind].partition(":")
+    if kind == "HostsPlan" and len(answer.comparisons) > 1:
+        verb = "sweep"
+    rows = getattr(importlib.import_module(f"shardctl.rendering.{module}"), f"{verb}_rows")
+    if kind == "Lint":  # settings are spelled as in Python
+        rows = partial(rows, spell=str)
     try:
-        return CSV_HEADER, _one_by_one(resume_rows(plan, None))
+        found: RecordStream = rows((answer,) if kind == "Inspection" else answer)
     except ValueError as error:  # a plan of a file, whose dataset was not looked up
         raise UsageError(str(error)) from None
-
-
-def _of_hosts(plan: Any) -> _Rows:
-    several = len(plan.comparisons) > 1
-    name = "sweep" if several else "hosts"
-    rendering = importlib.import_module(f"shardctl.rendering.hosts.{name}")
-    return rendering.CSV_HEADER, getattr(rendering, f"{name}_rows")(plan)
-
-
-def _of_lint(lint: Any) -> _Rows:
-    # No shardctl.yaml is behind it, and settings are spelled as in Python.
-    header = ("code", "severity", "title", "specs", "why", "fix")
-    return header, (
-        (one.rule.code, one.severity, one.rule.title, " ".join(one.specs), one.why, one.fix)
-        for one in lint.findings
-    )
-
-
-def _of_inspection(inspection: Any) -> _Rows:
-    from shardctl.rendering.inspect import CSV_HEADER, inspect_rows
-
-    return CSV_HEADER, inspect_rows((inspection,))
-
-
-_OTHERS = {
-    "HostsPlan": _of_hosts,
-    "Inspection": _of_inspection,
-    "Lint": _of_lint,
-    "Plan": _of_plan,
-    "ResumePlan": _of_resume,
-}
+    return found
 
 
 def html_of(answer: Any) -> str:
@@ -112,10 +72,11 @@ def html_of(answer: Any) -> str:
     Above it are the pictures of answers that have some, see `pictures_html`. Nothing in it is read
     as markup, whatever a dataset is called.
     """
-    header, rows = table_of(answer)
+    found = table_of(answer)
+    header, rows = found.fields, found.rows()
     body = "".join(
         f"<tr>{_cells(row)}</tr>" if row else f'<tr><td colspan="{len(header)}">{said}</td></tr>'
-        for row, said in _shown(iter(rows))
+        for row, said in _shown(rows)
     )
     heads = "".join(f"<th>{_escaped(name)}</th>" for name in header)
     caption = f'<caption style="text-align:left">{_escaped(repr(answer)[1:-1])}</caption>'
@@ -142,12 +103,10 @@ def _shown(rows: Iterator[Sequence[object]]) -> Iterator[tuple[Sequence[object],
 
 def _cells(row: Sequence[object]) -> str:
     return "".join(
-        f'<td style="text-align:{_side(value)}">{_escaped(_text(value))}</td>' for value in row
+        f'<td style="text-align:{"right" if isinstance(value, int | float) else "left"}">'
+        f"{_escaped(_text(value))}</td>"
+        for value in row
     )
-
-
-def _side(value: object) -> str:
-    return "right" if isinstance(value, int | float) else "left"
 
 
 def _text(value: object) -> str:
@@ -157,8 +116,6 @@ def _text(value: object) -> str:
 
 
 def _escaped(text: str) -> str:
-    from html import escape
-
     return escape(printable(text, 1000))
 
 
@@ -175,13 +132,13 @@ def to_pandas(answer: Any) -> Any:
             f"pandas is needed for to_pandas and cannot be imported ({error}); install it with: "
             "pip install pandas"
         ) from error
-    header, rows = table_of(answer)
-    columns: list[list[Any]] = [[] for _ in header]
-    for row in rows:
-        for column, value in zip(columns, row, strict=True):
-            column.append(value)
+    found = table_of(answer)
+    columns: list[list[Any]] = [[] for _ in found.fields]
+    for count, cells in found.pieces():
+        for column, cell in zip(columns, cells, strict=True):
+            column.extend(listed(cell, count))
     typed = (_typed(pandas, values) for values in columns)
-    return pandas.DataFrame(dict(zip(header, typed, strict=True)))
+    return pandas.DataFrame(dict(zip(found.fields, typed, strict=True)))
 
 
 def _typed(pandas: Any, values: list[Any]) -> Any:
@@ -211,7 +168,6 @@ def pictures_html(answer: Any) -> str:
 
 
 def _image(answer: Any) -> str:
-    from shardctl.core.text import printable
     from shardctl.rendering.pictures.drawers import pictures_of
     from shardctl.rendering.pictures.picture import MOST_WORDS
     from shardctl.rendering.pictures.svg import svg_file

@@ -284,15 +284,9 @@ def as_yaml(name: str) -> Renderer:
     return lambda answer, screen, for_people: _document("to_yaml", _function(name)(*answer))
 
 
-def as_csv(name: str, header: str = "CSV_HEADER") -> Renderer:
-    """Return what writes the rows of a function as CSV, under a header of the same module."""
-
-    def render(answer: tuple[Any, ...], *_: object) -> Any:
-        module = name.partition(":")[0]
-        rows = _function(name)(*answer)
-        return _document("to_csv", _function(f"{module}:{header}"), rows)
-
-    return render
+def as_csv(name: str) -> Renderer:
+    """Return what writes the rows of a function as CSV, under their names."""
+    return lambda answer, screen, for_people: _document("to_csv", _function(name)(*answer))
 
 
 def _function(name: str) -> Any:

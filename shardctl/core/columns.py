@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from shardctl.core.on_demand import OnDemand
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from shardctl.core.arrays import Int64s
 
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
 
 Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
+Pieces: TypeAlias = "Iterator[tuple[int, Sequence[Cell]]]"
 
 
 def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
@@ -23,72 +28,32 @@ def rows_of(count: int, cells: Sequence[Cell]) -> Iterator[tuple[Any, ...]]:
     >>> list(rows_of(2, [[5, 7], "train"]))
     [(5, 'train'), (7, 'train')]
     """
-    columns = (cell if isinstance(cell, list) else [cell] * count for cell in map(listed, cells))
-    return zip(*columns, strict=True)
+    return zip(*(listed(cell, count) for cell in cells), strict=True)
 
 
-def listed(cell: Cell) -> list[Any] | str | int | None:
-    """Return a column as a list, an array of one number as that number, a value as it is."""
+def listed(cell: Cell, count: int) -> list[Any]:
+    """Return a column as a list of so many values."""
+    if cell is None or isinstance(cell, str | int):
+        return [cell] * count
+    return cell if isinstance(cell, list) else cell.tolist()
+
+
+def shared(cell: Cell) -> Cell:
+    """Return a column, or of an array with one number again and again that number."""
     if cell is None or isinstance(cell, list | str | int):
         return cell
-    return int(cell[0]) if len(cell) and (cell == cell[0]).all() else cell.tolist()
-
-
-class Rows(OnDemand[tuple[Any, ...]]):
-    """Rows any of which can be made: `columns(start, stop)` are those of [start, stop)."""
-
-    def __init__(self, size: int, columns: Callable[[int, int], Sequence[Cell]]) -> None:
-        self._columns = columns
-        super().__init__(
-            size,
-            lambda index: next(rows_of(1, columns(index, index + 1))),
-            lambda: chain.from_iterable(rows_of(*piece) for piece in self.pieces()),
-        )
-
-    def pieces(self) -> Iterator[tuple[int, Sequence[Cell]]]:
-        """Yield how many rows a piece has, and their columns."""
-        return _pieces(len(self), self._columns)
-
-
-def filled(texts: Sequence[str], count: int, cells: Sequence[list[Any] | str | int]) -> str:
-    """Return so many rows as one text, made of one before each cell and one at the end of a row.
-
-    >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
-    'train: 5; train: 7; '
-    """
-    columns: list[list[Any]] = []
-    row = _literal(texts[0])
-    for cell, text in zip(cells, texts[1:], strict=True):
-        if isinstance(cell, list):
-            columns.append(cell)
-            row += f"%s{_literal(text)}"
-        else:
-            row += _literal(f"{cell}{text}")
-    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))
-
-
-def _literal(text: str) -> str:
-    return text.replace("%", "%%")
-
-
-def _pieces(
-    size: int, columns: Callable[[int, int], Sequence[Cell]]
-) -> Iterator[tuple[int, Sequence[Cell]]]:
-    for start in range(0, size, _PIECE):
-        stop = min(start + _PIECE, size)
-        yield stop - start, columns(start, stop)
+    return int(cell[0]) if len(cell) and (cell == cell[0]).all() else cell
 
 
 class RecordStream:
-    """Mappings that all have these keys, as columns that are made piece by piece, from the first.
+    """Mappings that all have these fields, as columns that are made piece by piece, from the first.
 
-    `pieces` yields how many rows a piece has, and their columns in the order of the keys.
+    `pieces` yields how many rows a piece has, and their columns in the order of the fields, which
+    are given one by one or as words.
     """
 
-    def __init__(
-        self, fields: Sequence[str], pieces: Callable[[], Iterator[tuple[int, Sequence[Cell]]]]
-    ) -> None:
-        self.fields = tuple(fields)
+    def __init__(self, fields: Sequence[str] | str, pieces: Callable[[], Pieces]) -> None:
+        self.fields = tuple(fields.split() if isinstance(fields, str) else fields)
         self.pieces = pieces
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
@@ -96,21 +61,159 @@ class RecordStream:
         return chain.from_iterable(rows_of(*piece) for piece in self.pieces())
 
 
+def stream_of(fields: Sequence[str] | str, rows: Iterable[Sequence[Any]]) -> RecordStream:
+    """Return rows with these fields as a stream of columns.
+
+    >>> list(stream_of("n square", [(1, 1), (2, 4)]).pieces())
+    [(2, [[1, 2], [1, 4]])]
+    """
+
+    def pieces() -> Pieces:
+        waiting = iter(rows)
+        while some := list(islice(waiting, _PIECE)):
+            yield len(some), list(map(list, zip(*some, strict=True)))
+
+    return RecordStream(fields, pieces)
+
+
 class Records(RecordStream, OnDemand[dict[str, Any]]):
     """Such mappings any of which can be made: `columns(start, stop)` are those of [start, stop).
 
-    >>> squares = Records(3, ("n", "square"), lambda start, stop: [
+    >>> squares = Records(3, "n square", lambda start, stop: [
     ...     list(range(start, stop)), [n * n for n in range(start, stop)]])
     >>> len(squares), squares[2]
     (3, {'n': 2, 'square': 4})
     """
 
     def __init__(
-        self, size: int, fields: Sequence[str], columns: Callable[[int, int], Sequence[Cell]]
+        self,
+        size: int,
+        fields: Sequence[str] | str,
+        columns: Callable[[int, int], Sequence[Cell]],
     ) -> None:
-        def record(row: tuple[Any, ...]) -> dict[str, Any]:
-            return dict(zip(fields, row, strict=True))
+        def pieces() -> Pieces:
+            for start in range(0, size, _PIECE):
+                stop = min(start + _PIECE, size)
+                yield stop - start, columns(start, stop)
 
-        rows = Rows(size, columns)
-        RecordStream.__init__(self, fields, rows.pieces)
-        OnDemand.__init__(self, size, lambda index: record(rows[index]), lambda: map(record, rows))
+        def record(row: tuple[Any, ...]) -> dict[str, Any]:
+            return dict(zip(self.fields, row, strict=True))
+
+        self.columns = columns
+        RecordStream.__init__(self, fields, pieces)
+        OnDemand.__init__(
+            self,
+            size,
+            lambda index: record(next(rows_of(1, columns(index, index + 1)))),
+            lambda: map(record, self.rows()),
+        )
+
+
+def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
+    """Return what items have as attributes of two names or more, see `picked`.
+
+    >>> records_of("real i=imag", [3, 1j])[0]
+    {'real': 3, 'i': 0}
+    """
+    words = fields.split() if isinstance(fields, str) else fields
+    names, _, paths = zip(*(word.partition("=") for word in words), strict=True)
+    values = attrgetter(*(path or name for name, path in zip(names, paths, strict=True)))
+
+    def columns(start: int, stop: int) -> list[Cell]:
+        return list(map(list, zip(*map(values, items[start:stop]), strict=True)))
+
+    found = Records(len(items), names, columns)
+    found.pieces = lambda: stream_of(names, map(values, items)).pieces()
+    return found
+
+
+def picked(item: Any, fields: str) -> dict[str, Any]:
+    """Return attributes of an item by their names, all None where there is no item.
+
+    `name=path` is an attribute, or one of an attribute, under another name.
+
+    >>> picked(1j, "real i=imag"), picked(None, "real")
+    ({'real': 0.0, 'i': 1.0}, {'real': None})
+    """
+    found = {}
+    for field in fields.split():
+        name, _, path = field.partition("=")
+        found[name] = None if item is None else attrgetter(path or name)(item)
+    return found
+
+
+def filled(
+    texts: Sequence[str],
+    count: int,
+    cells: Sequence[list[Any] | Int64s | str | int],
+    widths: Sequence[int] | None = None,
+) -> str:
+    """Return so many rows as one text, made of one before each cell and one at the end of a row.
+
+    Cells narrower than `widths` get blanks: texts behind them, numbers before them.
+
+    >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
+    'train: 5; train: 7; '
+    """
+    befores, columns, wide = [texts[0]], [], []
+    for cell, width, text in zip(cells, widths or repeat(0), texts[1:], strict=False):
+        if isinstance(cell, str | int):
+            befores[-1] += f"{cell:{width or ''}}{text}"
+        else:
+            befores.append(text)
+            columns.append(cell)
+            wide.append(width)
+    if count >= LONG:
+        blocks = list(map(_block, columns, wide))
+        if not any(block is None for block in blocks):
+            return _of_blocks(befores, count, blocks)
+    row = befores[0].replace("%", "%%")
+    lists = [listed(column, count) for column in columns]
+    for values, width, text in zip(lists, wide, befores[1:], strict=True):
+        row += f"%{-width if isinstance(values[0], str) else width}s".replace("%0s", "%s")
+        row += text.replace("%", "%%")
+    return row * count % tuple(chain.from_iterable(zip(*lists, strict=True)))
+
+
+def _block(column: list[Any] | Int64s, width: int) -> NDArray[np.uint8] | None:
+    """Return the letters of a column, uint8[n, most], 0 where a text has none.
+
+    None where that cannot be: of numbers below 0, and of texts with NULs.
+    """
+    import numpy as np
+
+    if isinstance(column, list) and isinstance(column[0], str):
+        if any("\0" in text for text in column):
+            return None
+        encoded = np.array(list(map(str.encode, column)), f"S{width}" if width else "S")
+        letters = encoded.view(np.uint8).reshape(len(column), -1)
+        return np.where(letters, letters, ord(" ")) if width else letters
+    numbers = np.asarray(column)
+    if numbers.dtype.kind != "i" or numbers.min() < 0:
+        return None
+    most = int(numbers.max())
+    size = max(width, len(str(most)))
+    digits = np.empty((size, len(numbers)), np.uint8)
+    rest: NDArray[Any] = numbers.astype(np.uint32 if most < 1 << 32 else np.uint64)
+    for place in range(size - 1, -1, -1):
+        tenth = rest // 10
+        digits[place] = rest - tenth * 10 + ord("0")
+        if place < size - 1:
+            digits[place][rest == 0] = ord(" ") if width else 0
+        rest = tenth
+    return digits.T
+
+
+def _of_blocks(befores: Sequence[str], count: int, blocks: Sequence[Any]) -> str:
+    """Return rows as text: one row with room for all, filled, and then without the empty room."""
+    import numpy as np
+
+    row, places = befores[0].encode(), []
+    for block, text in zip(blocks, befores[1:], strict=True):
+        places.append(slice(len(row), len(row) + block.shape[1]))
+        row += b"\0" * block.shape[1] + text.encode()
+    letters = np.empty((count, len(row)), np.uint8)
+    letters[:] = np.frombuffer(row, np.uint8)
+    for place, block in zip(places, blocks, strict=True):
+        letters[:, place] = block
+    return letters.tobytes().translate(None, b"\0").decode()

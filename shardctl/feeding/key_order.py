@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -131,18 +131,7 @@ class KeyOrder:
 
     def of_pass(self, index: int) -> KeyOrder:
         """Return the order of a pass over the same dataset, from the start."""
-        settings = replace(self.settings, pass_index=index)
-        return KeyOrder(self.dataset, self.spec, settings)
-
-    def at(self, consumed: int, stretches: tuple[Stretch, ...] | None = None) -> KeyOrder:
-        """Return the same order from another place on."""
-        return KeyOrder(
-            self.dataset,
-            self.spec,
-            self.settings,
-            stretches=self.stretches if stretches is None else stretches,
-            consumed=consumed,
-        )
+        return KeyOrder(self.dataset, self.spec, replace(self.settings, pass_index=index))
 
     def of_fit(self, epoch: int) -> KeyOrder:
         """Return the order of an epoch of Keras `fit`: its pass, from the start."""
@@ -257,17 +246,30 @@ def end_with_parent() -> None:
 # Where a loader that is fed an order begins, and where it goes on after a run that stopped.
 
 
-def begun_order(
+def check_number(name: str, value: int, most: int) -> None:
+    """Refuse a number that is not from 0 to the most; `name` is the argument.
+
+    Raises:
+        UsageError: it is not.
+    """
+    if not 0 <= value <= most:
+        raise UsageError(
+            phrase(f"{{{name}=}}: a number from 0 to {{}} is needed", most, **{name: value})
+        )
+
+
+def order_from(
     dataset: Any,
     spec: str | None,
     settings: SettingsLike | None,
     *,
     consumed: int,
-    states: int,
+    states: Sequence[Any],
+    after: Callable[[KeyOrder, Sequence[Any]], KeyOrder],
 ) -> KeyOrder:
     """Return the order of a spec from a place on, warned of what surprises about it.
 
-    `states` is how many states are given in place of `consumed`.
+    `states` are those of a run that stopped, in place of `consumed`; `after` goes on there.
 
     Raises:
         UsageError: both are given; as for `KeyOrder`.
@@ -278,8 +280,8 @@ def begun_order(
     not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
     for warning in order.planned.warnings:
         if not_by_tf_data is None or not warning.startswith(not_by_tf_data):
-            warnings.warn(warning, stacklevel=5)  # past @checked and a room's own function
-    return order
+            warnings.warn(warning, stacklevel=4)  # past @checked
+    return after(order, states) if states else order
 
 
 def kind_of_state(returned: str, needed: str, several: str) -> Kind:
@@ -310,14 +312,11 @@ def record_at(order: KeyOrder, consumed: int) -> PositionRecord:
     )
 
 
-def continued(
-    order: KeyOrder, records: Sequence[PositionRecord], *, besides: Collection[str] = ()
-) -> KeyOrder:
+def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
     """Return the order from where a run stopped, whose processes had these positions.
 
     With as many hosts this one goes on with its own state, which is enough then; otherwise what all
-    of them have left is shared, as `Position.set_states` does. Settings named by `besides` may be
-    other ones, which the order takes over beforehand.
+    of them have left is shared, as `Position.set_states` does.
 
     Raises:
         DatasetError: a state of another dataset.
@@ -335,10 +334,14 @@ def continued(
             order.dataset,
             {},
             allow_version=False,
-            besides=("host", *besides) if own else (*SHAREABLE, *besides),
+            besides=("host",) if own else SHAREABLE,
         )
     if own:
-        return order.at(own[0].consumed, own[0].stretches)
-    if why := order.order.why_unshared:
+        consumed, stretches = own[0].consumed, own[0].stretches
+    elif why := order.order.why_unshared:
         raise UsageError(phrase("states of {} processes for other hosts: {}", len(records), why))
-    return order.at(0, (*records[0].stretches, stretch_of(records)))
+    else:
+        consumed, stretches = 0, (*records[0].stretches, stretch_of(records))
+    return KeyOrder(
+        order.dataset, order.spec, order.settings, stretches=stretches, consumed=consumed
+    )

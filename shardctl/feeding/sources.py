@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import zip_longest
 from os.path import basename
 from typing import Annotated, Any
 
@@ -89,17 +90,18 @@ def _check_files(source: Any, info: Any, order: KeyOrder) -> None:
     ours = [*_pieces(order)]
     if theirs == ours:
         return
-    if [piece[1:] for piece in theirs] == [piece[1:] for piece in ours]:
-        first = next(i for i, piece in enumerate(theirs) if piece != ours[i])
-        raise DatasetError(
-            f"source reads {printable(str(source.split))}: its file {first} is "
-            f"{printable(theirs[first][0])} where the order has {printable(ours[first][0])}"
-        )
+    pairs = enumerate(zip_longest(theirs, ours))
+    at, (their, our) = next((at, pair) for at, pair in pairs if pair[0] != pair[1])
     raise DatasetError(
-        f"source reads {printable(str(source.split))} of files of other lengths than "
-        f"{printable(order.spec)} of {order.dataset.title}: the order follows from the lengths of "
-        "the files, so prepare both formats with as many shards, or give the dataset of the source"
+        f"source reads {printable(str(source.split))}: its file {at} is {_shown(their)} where the "
+        f"order of {printable(order.spec)} of {order.dataset.title} has {_shown(our)}: the order "
+        "follows from the lengths of the files, so prepare both formats with as many shards, or "
+        "give the dataset of the source"
     )
+
+
+def _shown(piece: tuple[str, int, int, int] | None) -> str:
+    return "none" if piece is None else f"{printable(piece[0])} of {counted(piece[3], 'example')}"
 
 
 def _pieces_of_source(instructions: Any, file_format: Any) -> Iterator[tuple[str, int, int, int]]:

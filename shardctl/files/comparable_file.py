@@ -6,10 +6,6 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from shardctl.core.instructions.named_files import NamedFiles
-from shardctl.core.instructions.reads import Reads
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.core.snapshot.snapshot import KIND, Snapshot
 from shardctl.core.text import choices, printable
@@ -18,7 +14,7 @@ from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.head import read_head
 from shardctl.files.plan.document import PLAN_KIND, plan_fields
-from shardctl.files.plan.reader import plan_from_document
+from shardctl.files.plan.reader import plan_from_document, read_instructions
 from shardctl.files.snapshot.reader import snapshot_from_document
 from shardctl.files.yaml_text import parse_document
 
@@ -133,31 +129,8 @@ def _plan(item: object) -> ListedPlan:
     host = plan.get("host")
     if isinstance(host, Mapping):
         title.append(f"host {fields.shown(host.get('index'))} of {fields.shown(host.get('count'))}")
-    return ListedPlan(
-        title=", ".join(title),
-        reads=_reads(plan.get("file_instructions")),
-    )
-
-
-def _reads(value: object) -> Reads:
-    """Return the file instructions of a plan; what else its records say is not compared."""
-    items = fields.items(value, "file_instructions")
-    records = [fields.mapping(item, "a file instruction") for item in items]
-    splits = [fields.name(record.get("split"), "split") for record in records]
-    skips, takes = (
-        fields.counts([record.get(key) for record in records], key).int64s()
-        for key in ("skip", "take")
-    )
-    split_names = {name: place for place, name in enumerate(dict.fromkeys(splits))}
-    return Reads(
-        files=NamedFiles(
-            split_names=tuple(split_names),
-            names=[fields.name(record.get("filename"), "filename") for record in records],
-            lengths=skips + takes,
-        ),
-        part=np.zeros(len(records), np.int64),
-        split=np.array([split_names[name] for name in splits], np.int64),
-        shard=np.arange(len(records)),
-        skip=skips,
-        take=takes,
-    )
+    items = fields.items(plan.get("file_instructions"), "file_instructions")
+    splits = [fields.mapping(item, "a file instruction").get("split") for item in items]
+    names = {fields.name(name, "split"): place for place, name in enumerate(dict.fromkeys(splits))}
+    reads = read_instructions(items, names, "file_instructions", more=("first_id",))
+    return ListedPlan(title=", ".join(title), reads=reads)

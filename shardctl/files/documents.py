@@ -10,18 +10,20 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
 import math
 import re
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, repeat
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shardctl.core.columns import Cell, RecordStream, filled, listed
+from shardctl.core.columns import Cell, RecordStream, filled, shared
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
+
+if TYPE_CHECKING:
+    from shardctl.core.arrays import Int64s
 
 Document = dict[str, Any]
 
@@ -108,32 +110,27 @@ def _acts_on_nothing(text: str) -> bool:
 def json_lines(records: RecordStream, lead: str = "", end: str = "\n") -> Iterator[str]:
     """Yield each record as JSON on a line, many of them at once."""
     keys = (f"{json_line(field)}: " for field in records.fields)
-    return _lines(records, [f"{lead}{{", *keys], f"}}{end}", _JSON)
+    return _lines(records, f"{lead}{{", keys, f"}}{end}", _JSON)
 
 
 def _lines(
     records: RecordStream,
-    texts: Sequence[str],
+    lead: str,
+    keys: Iterable[str],
     end: str,
     form: _Form,
     separator: str = ", ",
-    first: _Form | None = None,
 ) -> Iterator[str]:
-    """Yield records as text, many at once: what each begins with, a text before each value, an end.
-
-    `first` is the form of the first value, where that is another.
-    """
-    lead, *keys = texts
-    keys = [lead + keys[0], *(separator + key for key in keys[1:])]
+    """Yield records as text, many at once: a lead, keys before their values, and an end."""
+    leads = chain([lead], repeat(separator))
+    texts = list(map("".join, zip(leads, keys, strict=False)))
     for count, cells in records.pieces():
-        forms = [first or form, *[form] * (len(cells) - 1)]
-        around, columns = zip(*map(_shape, cells, forms), strict=True)
-        befores = map("".join, zip(("", *around), (*keys, end), (*around, ""), strict=True))
+        around, columns = zip(*(_shape(cell, form) for cell in cells), strict=True)
+        befores = map("".join, zip(("", *around), (*texts, end), (*around, ""), strict=True))
         yield filled([*befores], count, columns)
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Form:
+class _Form(NamedTuple):
     """How values are written in a format: one by one, and texts that need no look at each.
 
     `around` is what stands around the texts of a column of which `is_plain` holds.
@@ -144,18 +141,18 @@ class _Form:
     around: str = ""
 
 
-def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | str]:
+def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | Int64s | str]:
     """Return what stands around the values of a column, and these, each text written once."""
-    values = listed(cell)
-    if not isinstance(values, list):
+    values = shared(cell)
+    if values is None or isinstance(values, str | int):
         return "", form.write(values)
-    kinds = set(map(type, values))
-    if kinds == {str} and form.is_plain(values):
+    kinds = set(map(type, values)) if isinstance(values, list) else {int}
+    if kinds == {str} and form.is_plain(list(values)):
         return form.around, values
-    if kinds != {int}:
+    if kinds <= {str, type(None)}:
         written = {value: form.write(value) for value in set(values)}
-        values = list(map(written.__getitem__, values))
-    return "", values
+        return "", list(map(written.__getitem__, values))
+    return "", values if kinds == {int} else list(map(form.write, values))
 
 
 def _is_plain_json(texts: list[str]) -> bool:
@@ -163,7 +160,7 @@ def _is_plain_json(texts: list[str]) -> bool:
     return '"' not in text and "\\" not in text and _acts_on_nothing(text)
 
 
-_JSON = _Form(write=json_line, is_plain=_is_plain_json, around='"')
+_JSON = _Form(json_line, _is_plain_json, '"')
 
 # Letters and what else stands in words of YAML and of CSV alike.
 _WORD_BYTES = bytes(code for code in range(128) if re.match(r"[\w./-]", chr(code)))
@@ -205,7 +202,7 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
     """Yield the lines of a nested value, each with its line break, or many of them."""
     if isinstance(value, RecordStream):
         keys = (f"{yaml_line(field)}: " for field in value.fields)
-        yield from _lines(value, [f"{indent}- {{", *keys], "}\n", _YAML)
+        yield from _lines(value, f"{indent}- {{", keys, "}\n", _YAML)
         return
     for key, item in _items(value):
         lead = f"{indent}-" if key is None else f"{indent}{yaml_line(key)}:"
@@ -259,7 +256,7 @@ def _are_yaml_words(texts: list[str]) -> bool:
     return _are_words(texts) and _YAML_RESERVED.isdisjoint(map(str.lower, texts))
 
 
-_YAML = _Form(write=yaml_line, is_plain=_are_yaml_words)
+_YAML = _Form(yaml_line, _are_yaml_words)
 
 
 def _yaml_quoted(text: str) -> str:
@@ -311,75 +308,41 @@ def _items(value: object) -> Iterator[tuple[str | None, object]]:
             yield None, item
 
 
-_ROWS = 1000  # rows made into text at once
-
 # Source: OWASP, CSV Injection. Spreadsheets skip blanks, read wide forms in East Asian languages,
 # and divide cells at `;` where the comma is in numbers.
 _FORMULA = re.compile(r"(^|;)(?='* *[=+@＝＋＠－-])")
 _NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]+)?")
-# What lines hold in which a cell may need a look; to look at each takes twice as long as to write.
-_MAY_ACT = ("##", "::", *"=+@＝＋＠－", "\n-", ",-", ";-", '"-', "'-", " -")
+_CSV_WORD = re.compile(r"\w[\w./-]*", re.ASCII)
 
 
-def to_csv(header: Sequence[str], rows: Iterable[Sequence[object]] | RecordStream) -> Iterator[str]:
+def to_csv(records: RecordStream) -> Iterator[str]:
     r"""Yield rows as CSV (RFC 4180, with line feeds) whose texts do nothing where they are read.
 
     A text that a spreadsheet would compute gets a `'` before it, and so does one that is such a
     text after a `'`: without its first `'` it is what it was. What a terminal or a runner of CI
     would act on is written as in tables. Numbers stay as they are.
 
-    >>> print("".join(to_csv(["a", "b"], [[1, "x,y"], [-1, "=1+1"]])), end="")
+    >>> from shardctl.core.columns import stream_of
+    >>> print("".join(to_csv(stream_of("a b", [[1, "x,y"], [-1, "=1+1"]]))), end="")
     a,b
     1,"x,y"
     -1,'=1+1
     """
-    if isinstance(rows, RecordStream):
-        yield from to_csv(header, ())
-        yield from _lines(rows, [""] * (len(rows.fields) + 1), "\n", _CSV, ",", _FIRST_CSV)
-        return
-    waiting = itertools.chain((header,), rows)
-    while batch := list(itertools.islice(waiting, _ROWS)):
-        text = _csv_lines(batch)
-        printed = text.count("\n") == len(batch) and text.replace("\n", "").isprintable()
-        lines = f"\n{text}"
-        if not printed or any(piece in lines for piece in _MAY_ACT):
-            text = "".join(map(_inert_csv_line, batch))
-        yield text
-
-
-_CSV_WORD = re.compile(r"\w[\w./-]*", re.ASCII)
+    yield f"{','.join(map(_csv_cell, records.fields))}\n"
+    yield from _lines(records, "", [""] * len(records.fields), "\n", _CSV, ",")
 
 
 def _csv_cell(value: object) -> str:
-    if isinstance(value, str) and _CSV_WORD.fullmatch(value):
+    if not isinstance(value, str):
+        return "" if value is None else str(value)
+    if _CSV_WORD.fullmatch(value):
         return value
-    return _inert_csv_line((0, value))[2:-1]
-
-
-def _first_csv_cell(value: object) -> str:
-    return _inert_csv_line((value, 0))[:-3]
-
-
-_CSV = _Form(write=_csv_cell, is_plain=_are_words)
-_FIRST_CSV = _Form(write=_first_csv_cell, is_plain=_are_words)
-
-
-def _csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    shown = inert(f",{printable(value, _MAX_CELL)}")[1:]  # as behind another cell of a line
+    text = shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
-    return buffer.getvalue()
+    csv.writer(buffer, lineterminator="").writerow((0, text))
+    cell = buffer.getvalue()[2:]
+    return cell if inert(cell) == cell else f'"{cell}"'  # a command would begin a line
 
 
-def _inert_csv_line(row: Sequence[object]) -> str:
-    cells = [_csv_text(cell) if isinstance(cell, str) else cell for cell in row]
-    line = _csv_lines([cells])
-    first = cells[0] if cells else None
-    if not isinstance(first, str) or inert(line) == line:
-        return line
-    # A quote begins the line instead.
-    return f'"{first}"{line.removeprefix(first)}'
-
-
-def _csv_text(text: str) -> str:
-    shown = inert(f",{printable(text, _MAX_CELL)}")[1:]  # as behind another cell of a line
-    return shown if _NUMBER.fullmatch(shown) else _FORMULA.sub(r"\1'", shown)
+_CSV = _Form(_csv_cell, _are_words)

@@ -10,7 +10,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
-from shardctl.feeding.key_order import KeyOrder, record_at
+from shardctl.feeding.key_order import KeyOrder, check_number, record_at
 from shardctl.feeding.sources import BuilderOrDataset, DataSource, check_source, with_types
 from shardctl.files.position_file import position_text
 from shardctl.grain.sampler import grain, keras, order_of_fit, padded_sampler
@@ -53,22 +53,13 @@ def data_loader(
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: Grain is not installed.
     """
-    if not 0 <= worker_buffer_size <= _MOST_BUFFERED:
-        raise UsageError(
-            phrase(
-                "{worker_buffer_size=}: a number from 0 to {} is needed",
-                _MOST_BUFFERED,
-                worker_buffer_size=worker_buffer_size,
-            )
-        )
+    check_number("worker_buffer_size", worker_buffer_size, _MOST_BUFFERED)
     order = order_from(dataset, spec, settings, consumed=consumed, states=states)
     check_source(source, order)
     source = with_types(source)
     library = grain()
-    every = _with_batch(list(operations), order.settings, library.transforms)
+    every = _with_batch(list(operations), order.settings, library.transforms, workers)
     sampler = padded_sampler(order, workers=workers, seed=seed)
-    if workers > 1:
-        _check_before_batch(every, library.transforms)
     if len(sampler) > len(order):
         source, every = PaddedSource(source), [drop_padding(), *every]
     return library.DataLoader(
@@ -82,56 +73,28 @@ def data_loader(
     )
 
 
-def _with_batch(operations: list[Any], settings: ReadSettings, transforms: Any) -> list[Any]:
+def _with_batch(
+    operations: list[Any], settings: ReadSettings, transforms: Any, workers: int
+) -> list[Any]:
     """Return operations that make the batches of the settings, whose texts are tf.data's."""
-    batches = [one for one in operations if _is_batch(one, transforms)]
-    if settings.batch is None:
-        if batches:
-            raise UsageError(
-                phrase(
-                    "operations make batches of {}, and the settings none: {batch=}",
-                    batches[0].batch_size,
-                    batch=int(batches[0].batch_size),
-                )
-            )
-        return operations
-    if not batches:
-        batches = [transforms.Batch(settings.batch, drop_remainder=False)]
-        operations = [*operations, *batches]
-    _check_batches(batches, settings)
-    place = operations.index(batches[0])
-    return [*operations[:place], keeping_texts(), *operations[place:]]
-
-
-def _check_batches(batches: list[Any], settings: ReadSettings) -> None:
-    one = batches[0]
-    if len(batches) > 1 or one.batch_size != settings.batch:
+    size, batches = settings.batch, [one for one in operations if _is(one, transforms, "Batch")]
+    if [one.batch_size for one in batches] not in ([], [size]):
         sizes = ", then of ".join(str(batch.batch_size) for batch in batches)
         raise UsageError(
             phrase(
-                "operations make batches of {}, and the settings of {}: one Batch of that size is "
-                "needed, or none",
+                "operations make batches of {}, and the settings of {}: one Batch of theirs is "
+                "needed, or none, or {batch=}",
                 sizes,
-                settings.batch,
+                size,
+                batch=int(batches[0].batch_size),
             )
         )
-    if getattr(one, "drop_remainder", False) and not settings.drop_remainder:
+    if not settings.drop_remainder and any(getattr(b, "drop_remainder", False) for b in batches):
         raise UsageError(
             phrase("operations drop the last batch, and the settings do not: {drop_remainder=True}")
         )
-
-
-def _is_batch(operation: Any, transforms: Any) -> bool:
-    return isinstance(operation, transforms.Batch) or type(operation).__name__ == "BatchOperation"
-
-
-def _check_before_batch(operations: Sequence[Any], transforms: Any) -> None:
-    """Refuse what makes other numbers of examples within workers, whose batches are then others."""
-    many = tuple(
-        getattr(transforms, name) for name in ("Filter", "FlatMap") if hasattr(transforms, name)
-    )
-    for one in operations:
-        if isinstance(one, many) or not _is_known(one, transforms):
+    for one in operations if workers > 1 else ():
+        if _is(one, transforms, *_MANY) or not _is(one, transforms, *_ONE_FOR_ONE):
             raise UsageError(
                 phrase(
                     "operations: {} with {workers}: each worker would batch what is left of its "
@@ -140,18 +103,24 @@ def _check_before_batch(operations: Sequence[Any], transforms: Any) -> None:
                     type(one).__name__,
                 )
             )
+    if size is None:
+        return operations
+    if not batches:
+        batches = [transforms.Batch(size, drop_remainder=False)]
+        operations = [*operations, *batches]
+    place = operations.index(batches[0])
+    return [*operations[:place], keeping_texts(), *operations[place:]]
 
 
-def _is_known(operation: Any, transforms: Any) -> bool:
-    """Return whether an operation makes one element of each, or batches of the settings."""
-    known = ("Map", "RandomMap", "MapWithIndex", "Batch")
-    kinds = tuple(getattr(transforms, name) for name in known if hasattr(transforms, name))
-    return isinstance(operation, kinds) or type(operation).__name__ in (
-        "BatchOperation",
-        "MapOperation",
-        "RandomMapOperation",
-        "TfRandomMap",
-    )
+# What makes one element of each, or batches of the settings; and other numbers of elements.
+_ONE_FOR_ONE = ("Map", "RandomMap", "MapWithIndex", "Batch", "TfRandomMap")
+_MANY = ("Filter", "FlatMap")
+
+
+def _is(operation: Any, transforms: Any, *names: str) -> bool:
+    kinds = tuple(getattr(transforms, name) for name in names if hasattr(transforms, name))
+    own = type(operation).__name__
+    return isinstance(operation, kinds) or own.removesuffix("Operation") in names
 
 
 # Records that fill the last round of the workers, and are dropped.

@@ -15,7 +15,7 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import MissingDependencyError, UsageError
-from shardctl.feeding.key_order import KeyOrder, record_at
+from shardctl.feeding.key_order import KeyOrder, check_number, record_at
 from shardctl.feeding.sources import BuilderOrDataset
 from shardctl.files.position_file import position_text
 from shardctl.grain.states import Deal, GrainState, consumed_of, order_from, place_text
@@ -85,14 +85,8 @@ class Sampler:
             )
 
     def _take(self, order: KeyOrder, *, workers: int, seed: int | None) -> None:
-        if not 0 <= workers <= _MOST_WORKERS:
-            raise UsageError(
-                phrase(
-                    "{workers=}: a number from 0 to {} is needed", _MOST_WORKERS, workers=workers
-                )
-            )
-        if seed is not None and not 0 <= seed < 1 << 32:  # as Grain's own samplers take it
-            raise UsageError(phrase("{seed=}: a number from 0 to 2**32 - 1 is needed", seed=seed))
+        check_number("workers", workers, _MOST_WORKERS)
+        check_number("seed", seed or 0, (1 << 32) - 1)  # as Grain's own samplers take it
         self._order, self._workers, self._seed = order, workers, seed
         batch = 1 if workers < 2 else order.settings.batch or 1
         self._deal = Deal(size=len(order), workers=workers, batch=batch)

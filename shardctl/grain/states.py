@@ -6,17 +6,19 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force, settings_of_document
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
+from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import DatasetError, UsageError
-from shardctl.feeding.key_order import KeyOrder, begun_order, continued, kind_of_state
+from shardctl.feeding.key_order import KeyOrder, continued, kind_of_state
+from shardctl.feeding.key_order import order_from as order_of_states
 from shardctl.files import fields
 from shardctl.files.json_text import parse_json
 from shardctl.files.position_file import (
@@ -28,19 +30,6 @@ from shardctl.files.position_file import (
 )
 
 
-def order_from(
-    dataset: Any,
-    spec: str | None,
-    settings: SettingsLike | None,
-    *,
-    consumed: int,
-    states: Sequence[bytes],
-) -> KeyOrder:
-    """Return the order of a spec from a place on, or from where states say that a run stopped."""
-    order = begun_order(dataset, spec, settings, consumed=consumed, states=len(states))
-    return order_after(order, states) if states else order
-
-
 def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
     """Return the order from where a run stopped, whose processes had these states of Grain.
 
@@ -49,6 +38,9 @@ def order_after(order: KeyOrder, states: Sequence[bytes]) -> KeyOrder:
     """
     records = [_record(state, order, f"states[{index}]") for index, state in enumerate(states)]
     return continued(order, records)
+
+
+order_from = partial(order_of_states, after=order_after)
 
 
 @checked
@@ -66,7 +58,7 @@ def consumed(state: GrainState, *, batch: int = 1) -> int:
     Raises:
         DatasetError: a state of another sampler, or that is none.
     """
-    if is_of_data_loader(state):
+    if _INDICES in state:
         return consumed_of(state, source="the state")
     return examples_of_elements(elements_of_iterator(state), batch)
 
@@ -95,7 +87,7 @@ def _record(state: bytes, order: KeyOrder, source: str) -> PositionRecord:
     document = fields.mapping(parse_json(state, source=source), source)
     if document.get("kind") == POSITION_KIND:
         return position_of_text(state, source=source)
-    if not is_of_data_loader(document):
+    if _INDICES not in document:
         raise DatasetError(
             f"{source}: the state of an iterator of a MapDataset does not say of which order; give "
             "what map_dataset(..).position(state) makes of it"
@@ -106,7 +98,9 @@ def _record(state: bytes, order: KeyOrder, source: str) -> PositionRecord:
 
 
 def _place(state: Mapping[str, object], source: str) -> Mapping[str, object]:
-    return place_of_text(sampler_of(state, source=source), source=f"{source}, its sampler")
+    with fields.said_about(source):
+        text = fields.text(state.get("sampler"), "sampler")
+    return place_of_text(text, source=f"{source}, its sampler")
 
 
 def _consumed(place: Mapping[str, object], state: Mapping[str, object], source: str) -> int:
@@ -137,15 +131,7 @@ GrainState = Annotated[
 ]
 
 
-def is_of_data_loader(state: Mapping[str, object]) -> bool:
-    """Return whether a state is that of a DataLoader, which names its sampler."""
-    return "last_seen_indices" in state
-
-
-def sampler_of(state: Mapping[str, object], *, source: str) -> str:
-    """Return what the sampler of a DataLoader was called, by its state."""
-    with fields.said_about(source):
-        return fields.text(state.get("sampler"), "sampler")
+_INDICES = "last_seen_indices"  # of a DataLoader, which names its sampler
 
 
 def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[int]:
@@ -164,7 +150,7 @@ def records_of_data_loader(state: Mapping[str, object], *, source: str) -> list[
         if state.get("version") != 2:
             raise DatasetError(f"version {fields.shown(state.get('version'))} of Grain's states")
         count = max(fields.count(state.get("worker_count"), "worker_count"), 1)
-        last = fields.mapping(state.get("last_seen_indices"), "last_seen_indices")
+        last = fields.mapping(state.get(_INDICES), _INDICES)
         if {*last} != {str(worker) for worker in range(count)}:
             raise DatasetError(f"last_seen_indices of {len(last)} workers, not of {count}")
         records = []

@@ -7,15 +7,12 @@ it is imported by a fresh Python, which leads a session: whatever ends it ends i
 from __future__ import annotations
 
 import os
-import queue
 import signal
 import subprocess
-import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import IO, Any
+from typing import IO
 
 import numpy as np
 
@@ -26,16 +23,7 @@ from shardctl.core.loaders.loader import Loader
 from shardctl.errors import DatasetError, ShardctlError
 from shardctl.loaders.compare import GaveUpError, Pieces, in_pieces
 from shardctl.loaders.real_data import RowFiles
-from shardctl.readers.index.counting.local_runner import module_path, signals_blocked
-from shardctl.readers.index.counting.worker import BEGIN, await_begin, receive, send
-
-_PROGRAM = """
-import sys
-path = bytes.fromhex(open(0, "rb", 0, closefd=False).readline().decode())
-sys.path[:] = path.decode("utf-8", "surrogatepass").split(chr(0))
-from shardctl.loaders.process import main
-main()
-"""
+from shardctl.readers.index.counting.child import begin, connected, receive, send, start_child
 
 
 class LoaderProcess:
@@ -66,8 +54,6 @@ class LoaderProcess:
             ShardctlError: the library is not installed, or refuses these settings.
         """
         process = self._process or self._started()
-        assert process.stdin is not None
-        assert process.stdout is not None
         whole = False
         try:
             send(process.stdin, (self._loader, asked, examples))
@@ -114,22 +100,14 @@ class LoaderProcess:
 
     def _started(self) -> subprocess.Popen[bytes]:
         shown = bool(os.environ.get("SHARDCTL_TRACEBACK"))
-        with signals_blocked():
-            process = subprocess.Popen(  # noqa: S603  # this very Python, a fixed program
-                [sys.executable, "-P", "-c", _PROGRAM],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=None if shown else subprocess.DEVNULL,
-                start_new_session=True,
-                env=os.environ | self._environment(),
-            )
-        self._process = process
-        assert process.stdin is not None
-        assert process.stdout is not None
+        self._process = process = start_child(
+            __name__,
+            stderr=None if shown else subprocess.DEVNULL,
+            start_new_session=True,
+            env=os.environ | self._environment(),
+        )
         try:
-            process.stdin.write(module_path())
-            process.stdin.flush()
-            await_begin(process.stdout)
+            begin(process)
         except (EOFError, OSError) as error:
             how = _how_it_ended(process)
             raise DatasetError(f"the process that runs the loader {how} before it began") from error
@@ -143,14 +121,7 @@ def _how_it_ended(process: subprocess.Popen[bytes]) -> str:
 
 def main() -> None:
     """Run the loaders that are asked for on stdin, until nothing more comes."""
-    source, target = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(2, 1)  # what a library prints must not get among the answers
-    target.write(BEGIN)
-    target.flush()
-    asked: queue.SimpleQueue[Any] = queue.SimpleQueue()
-    threading.Thread(target=_read_ahead, args=(source, asked), daemon=True).start()
+    asked, target = connected(_end_all)
     try:
         while True:
             _answer(target, *asked.get())
@@ -174,15 +145,6 @@ def _answer(target: IO[bytes], loader: Loader, asked: Asked, examples: Source | 
         send(target, error)
         return
     send(target, None)
-
-
-def _read_ahead(source: IO[bytes], asked: queue.SimpleQueue[Any]) -> None:
-    """Read what is asked, so that the end of who asks is seen while a loader runs."""
-    try:
-        while True:
-            asked.put(receive(source))
-    except EOFError:
-        _end_all()
 
 
 def _end_all() -> None:

@@ -31,7 +31,6 @@ Take = int | Literal["all"] | None
 
 # Examples that are read where nothing else is asked for: a million index ranges take seconds.
 BUDGETS: dict[Source, int] = {"files": 100_000, "index ranges": 2_000_000}
-NUM_WINDOWS = 10
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -155,55 +154,6 @@ def taken(take: Take, read: Source, num_examples: int) -> int:
     if take == "all":
         return num_examples
     return min(BUDGETS[read] if take is None else take, num_examples)
-
-
-def spread_windows(
-    num_examples: int, take: int, *, epoch_size: int, reach: int | None = None
-) -> list[tuple[int, int]]:
-    """Return the positions [start, stop) of windows over an order, `take` of them in all.
-
-    One window where that is the whole order; else windows of one size from the start to the end,
-    evenly spaced, each within one epoch of `epoch_size`. `reach` is how far into its epoch a window
-    may begin, None for any distance.
-
-    >>> spread_windows(100, 100, epoch_size=100)
-    [(0, 100)]
-    >>> spread_windows(100, 20, epoch_size=50)[:4]
-    [(0, 2), (10, 12), (21, 23), (32, 34)]
-    >>> spread_windows(10**9, 20, epoch_size=10**9, reach=90)[-1]
-    (90, 92)
-    """
-    if take >= num_examples:
-        return [(0, num_examples)] if num_examples else []
-    count = min(NUM_WINDOWS, take)
-    if not count:
-        return []
-    sizes = [take * (i + 1) // count - take * i // count for i in range(count)]
-    found: list[tuple[int, int]] = []
-    for index, size in enumerate(sizes):
-        start = (num_examples - size) * index // max(count - 1, 1)
-        epoch, inside = divmod(start, epoch_size)
-        end = min(epoch_size, num_examples - epoch * epoch_size)
-        if reach is not None and inside > reach:
-            inside = reach * (index + 1) // count
-        inside = min(inside, max(end - size, 0))
-        start = max(epoch * epoch_size + inside, found[-1][1] if found else 0)
-        stop = min(start + size, epoch * epoch_size + end)
-        if start < stop:
-            found.append((start, stop))
-    return found
-
-
-def cut_at_epochs(start: int, stop: int, epoch_size: int) -> Iterator[tuple[int, int]]:
-    """Yield positions [start, stop) in pieces that lie in one epoch each.
-
-    >>> list(cut_at_epochs(3, 21, 10))
-    [(3, 10), (10, 20), (20, 21)]
-    """
-    while start < stop:
-        end = min(stop, (start // epoch_size + 1) * epoch_size)
-        yield start, end
-        start = end
 
 
 class FoundNames:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from shardctl.core.columns import RecordStream, picked, stream_of
 from shardctl.files.documents import Document, yaml_line
 from shardctl.files.head import head, kind_head
 from shardctl.planning.config import Config, Origin, SettingInForce
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Screen, columns, paragraph, table
 
-_COLUMNS = tuple(Column(heading=name, align="left") for name in ("setting", "value", "origin"))
-
-CSV_HEADER = ("name", "value", "given", "origin", "by", "file", "line")
+_COLUMNS = columns("<setting <value <origin")
 
 
 def config_table(config: Config, screen: Screen) -> Iterator[str]:
@@ -95,15 +94,15 @@ def config_document(config: Config) -> Document:
 
 def setting_record(item: SettingInForce) -> Document:
     """Return a setting as a mapping: what it is, what was written, and who says so."""
-    origin = item.origin
-    values = (item.name, item.value, item.given, origin.source, origin.by, origin.file, origin.line)
-    return dict(zip(CSV_HEADER, values, strict=True))
+    by = picked(item, "origin=origin.source by=origin.by file=origin.file line=origin.line")
+    return {**picked(item, "name value given"), **by}
 
 
-def config_rows(config: Config) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each setting; its value as YAML has it, nothing for none."""
-    for item in config.settings:
-        record = setting_record(item)
+def config_rows(config: Config) -> RecordStream:
+    """Return a row for each setting; its value as YAML has it, nothing for none."""
+    rows = []
+    for record in map(setting_record, config.settings):
         for name in ("value", "given"):
             record[name] = None if record[name] is None else yaml_line(record[name])
-        yield list(record.values())
+        rows.append(list(record.values()))
+    return stream_of("name value given origin by file line", rows)

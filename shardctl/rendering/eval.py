@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.on_demand import OnDemand
+from shardctl.core.columns import Cell as RowsCell
+from shardctl.core.columns import Records, picked
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -16,8 +17,9 @@ from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import (
     Cell,
     Column,
-    Look,
     Screen,
+    columns,
+    grouped,
     paragraph,
     table,
     table_pieces,
@@ -25,9 +27,9 @@ from shardctl.rendering.text.tables import (
 
 _ROWS = 8  # hosts shown on a terminal
 WAYS: dict[Remainder, str] = {"ragged": "left ragged", "drop": "dropped", "pad": "padded"}
-_HEADINGS = ("host", "examples", "batches", "remainder", "padding", "padding batches")
-
-CSV_HEADER = ("index", "num_examples", "num_batches", "remainder", "padding", "padding_batches")
+_COLUMNS = columns("index=host num_examples=examples num_batches=batches remainder padding")
+_COLUMNS += columns("padding_batches")
+_FIELDS = [column.field for column in _COLUMNS]
 
 
 def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
@@ -39,10 +41,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
         f"batches of {batch} a device, {evaluation.host_batch:,} a host"
     )
     yield paragraph(title, screen, style="bold")
-    columns = [Column(heading=heading) for heading in _HEADINGS]
-    records = _hosts(evaluation)
-    rows = OnDemand(len(records), lambda i: (str(i), *(f"{number:,}" for number in records[i][1:])))
-    yield from table_pieces(columns, rows, screen, keep=_ROWS)
+    yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation)), screen, keep=_ROWS)
     yield "\n"
     if screen.pictures:
         from shardctl.rendering.terminal.steps import step_lines
@@ -59,8 +58,10 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     yield paragraph(legend, screen)
     hangs = evaluation.hang(evaluation.remainder) is not None
     for number, line in enumerate(advice(evaluation)):
-        look: Look = "error" if hangs and number == 0 else ""  # where it hangs is said first
-        yield paragraph(f"- {as_options(line)}", screen, style=look)
+        # Where it hangs is said first.
+        yield paragraph(
+            f"- {as_options(line)}", screen, style="error" if hangs and not number else ""
+        )
 
 
 def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]]:
@@ -92,8 +93,8 @@ def _lost(count: int) -> str:
     return Cell(f"{count:,}", "warning" if count else "")
 
 
-def _hosts(evaluation: Evaluation) -> OnDemand[tuple[int, ...]]:
-    """Return the record of each host, with the fields of the CSV header."""
+def eval_rows(evaluation: Evaluation) -> Records:
+    """Return the record of each host."""
     columns = (
         evaluation.num_examples,
         evaluation.num_batches,
@@ -101,34 +102,30 @@ def _hosts(evaluation: Evaluation) -> OnDemand[tuple[int, ...]]:
         evaluation.padding,
         evaluation.padding_batches,
     )
-    return OnDemand(
-        evaluation.num_hosts, lambda index: (index, *(int(column[index]) for column in columns))
-    )
+
+    def cells(start: int, stop: int) -> Sequence[RowsCell]:
+        return [list(range(start, stop)), *(column[start:stop] for column in columns)]
+
+    return Records(evaluation.num_hosts, _FIELDS, cells)
 
 
 def eval_document(evaluation: Evaluation) -> Document:
     """Return the document of `eval`."""
     hang = evaluation.hang(evaluation.remainder)
-    records = _hosts(evaluation)
     ordered = evaluation.dataset.ordered
     pipeline = settings_in_force(evaluation.settings, ordered=ordered)
     return {
         **head("eval", evaluation.dataset.identity),
-        "spec": evaluation.spec,
-        "num_examples": evaluation.total,
-        "num_hosts": evaluation.num_hosts,
-        "num_devices": evaluation.num_devices,
-        "batch": {"per_device": evaluation.device_batch, "per_host": evaluation.host_batch},
+        **picked(evaluation, "spec num_examples=total num_hosts num_devices"),
+        "batch": picked(evaluation, "per_device=device_batch per_host=host_batch"),
         "host_by": pipeline["host_by"],
         "remainder": evaluation.remainder,
-        "hosts": OnDemand(
-            len(records), lambda index: dict(zip(CSV_HEADER, records[index], strict=True))
-        ),
+        "hosts": eval_rows(evaluation),
         "distinct_shapes": {way: evaluation.distinct_shapes(way) for way in REMAINDERS},
-        "dropped_examples": {
-            "by_device_batch": evaluation.dropped_by_device_batch,
-            "by_host_batch": evaluation.dropped_by_host_batch,
-        },
+        "dropped_examples": picked(
+            evaluation,
+            "by_device_batch=dropped_by_device_batch by_host_batch=dropped_by_host_batch",
+        ),
         **_of_sharer(evaluation),
         "hangs": hang is not None,
         "hang": None if hang is None else dict(vars(hang)),
@@ -143,14 +140,6 @@ def _of_sharer(evaluation: Evaluation) -> Document:
     if evaluation.is_simple:
         return {}
     settings = evaluation.settings
-    versioned = {"loader": settings.loader, "loader_version": settings.loader_version}
-    return {
-        **(versioned if settings.loader_version else {}),
-        "repeated_examples": evaluation.num_repeated,
-        "left_out_examples": evaluation.num_left_out,
-    }
-
-
-def eval_rows(evaluation: Evaluation) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each host."""
-    yield from _hosts(evaluation)
+    versioned = picked(settings, "loader loader_version") if settings.loader_version else {}
+    of_examples = "repeated_examples=num_repeated left_out_examples=num_left_out"
+    return {**versioned, **picked(evaluation, of_examples)}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
+from shardctl.core.columns import RecordStream, picked, stream_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folders import folders_of
 from shardctl.core.settings.document import settings_in_force
@@ -19,25 +19,9 @@ from shardctl.files.head import kind_head
 from shardctl.planning.inspect import InspectedStage, Inspection
 from shardctl.planning.lint.lint import Finding
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Screen, columns, indented, paragraph, table
 
-CSV_HEADER = (
-    "name",
-    "stage",
-    "level",
-    "call",
-    "operation",
-    "effect",
-    "open",
-    "file",
-    "line",
-)
-_COLUMNS = (
-    Column(heading="#"),
-    Column(heading="stage", align="left"),
-    Column(heading="what it does to the order", align="left"),
-    Column(heading="line", align="left"),
-)
+_COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
 _INDENT = "  "
 
 
@@ -56,7 +40,7 @@ def inspect_table(
         for finding in inspection.findings() if inspection.predictable else ():
             headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}"
             yield paragraph(headline, screen, style=finding.severity)
-            yield from _indented(f"fix: {as_options(finding.fix)}", screen)
+            yield from indented(f"fix: {as_options(finding.fix)}", screen)
 
 
 def _title(inspection: Inspection, function: str) -> str:
@@ -91,15 +75,9 @@ def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
         place = "" if found.line is None else f" at {found.line}: {found.line.text}"
         said = f"{found.stage.call} leaves the order open{place}"
         yield paragraph(said, screen, style="error")
-        yield from _indented(f"why: {as_options(found.reason)}", screen)
+        yield from indented(f"why: {as_options(found.reason)}", screen)
     if inspection.refused is not None:
         yield paragraph(as_options(inspection.refused), screen, style="error")
-
-
-def _indented(text: str, screen: Screen) -> Iterator[str]:
-    width = None if screen.width is None else max(screen.width - 2, 10)
-    for line in paragraph(text, replace(screen, width=width)).splitlines():
-        yield f"{_INDENT}{line}\n"
 
 
 def inspect_document(inspections: Sequence[Inspection], function: str) -> Document:
@@ -138,9 +116,7 @@ def _pipeline_record(inspection: Inspection) -> Document:
 
 def _stage_record(stage: InspectedStage) -> Document:
     return {
-        "call": stage.call,
-        "operation": stage.operation,
-        "level": stage.level,
+        **picked(stage, "call operation level"),
         "effect": _effect(stage),
         "open": None if stage.reason is None else as_options(stage.reason),
         **_place(stage),
@@ -149,43 +125,33 @@ def _stage_record(stage: InspectedStage) -> Document:
 
 
 def _place(stage: InspectedStage) -> Document:
-    line = stage.line
-    return {
-        "file": None if line is None else line.file,
-        "line": None if line is None else line.line,
-        "code": None if line is None else line.text,
-    }
+    return picked(stage.line, "file line code=text")
 
 
 def _finding_record(finding: Finding) -> Document:
     return {
-        "code": finding.rule.code,
-        "name": finding.rule.name,
-        "severity": finding.severity,
-        "title": finding.rule.title,
+        **picked(finding, "code=rule.code name=rule.name severity title=rule.title"),
         "why": as_options(finding.why),
         "fix": as_options(finding.fix),
     }
 
 
-def inspect_rows(
-    inspections: Sequence[Inspection], function: str = ""
-) -> Iterator[Sequence[object]]:
-    """Yield a CSV row a stage."""
-    for inspection in inspections:
-        for number, stage in enumerate(inspection.stages, 1):
-            place = _place(stage)
-            yield (
-                inspection.name,
-                number,
-                stage.level,
-                stage.call,
-                stage.operation,
-                _effect(stage),
-                "" if stage.reason is None else as_options(stage.reason),
-                place["file"] or "",
-                place["line"] or "",
-            )
+def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> RecordStream:
+    """Return a row a stage."""
+    rows = [
+        (
+            inspection.name,
+            number,
+            *picked(stage, "level call operation").values(),
+            _effect(stage),
+            "" if stage.reason is None else as_options(stage.reason),
+            _place(stage)["file"] or "",
+            _place(stage)["line"] or "",
+        )
+        for inspection in inspections
+        for number, stage in enumerate(inspection.stages, 1)
+    ]
+    return stream_of("name stage level call operation effect open file line", rows)
 
 
 # The shardctl.yaml from which commands read as a real pipeline does.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from shardctl.core.columns import Records, RecordStream, Rows
+from shardctl.core.columns import Records, RecordStream, picked
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -14,35 +14,27 @@ from shardctl.files.head import head
 from shardctl.files.stores.stores import is_remote
 from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
-from shardctl.rendering.text.quantities import first_and_last, human_bytes
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.quantities import first_and_last, human_bytes, number
+from shardctl.rendering.text.tables import (
+    Cell,
+    Column,
+    Screen,
+    columns,
+    paragraph,
+    table,
+    table_pieces,
+)
 
 _SHARDS = 6  # shards of one split on a terminal
 
-_SUMMARY = (
-    Column(heading="split", align="left"),
-    Column(heading="examples"),
-    Column(heading="shards"),
-    Column(heading="bytes"),
-    Column(heading="smallest"),
-    Column(heading="largest"),
-    Column(heading="mean"),
-    Column(heading="imbalance"),
-)
-_FACTS = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="first id"),
-    Column(heading="last id"),
-    Column(heading="examples"),
-)
-_BYTES = Column(heading="bytes")
+_SUMMARY = columns("<split examples shards bytes smallest largest mean imbalance")
+_FACTS = columns("*file first_id last_id examples")
+_BYTES = columns("bytes")
 LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
 _BYTES_FROM = {"disk": "bytes on disk", "metadata": "bytes by metadata", None: "bytes unknown"}
 _THERE = "bytes of the files"  # where they are on no disk of this machine
 
-_RECORD = ("index", "filename", "first_id", "num_examples", "num_bytes")  # the fields of a Shard
-
-CSV_HEADER = ("split", *_RECORD)
+_RECORD = "index filename first_id num_examples num_bytes"  # the fields of a Shard
 
 
 def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
@@ -87,10 +79,10 @@ def _summary(split: SplitLayout, dataset: Dataset, *, name_source: bool) -> Sequ
         f"{split.split.num_examples:,}",
         f"{split.split.num_shards:,}",
         num_bytes,
-        "-" if balance.min is None else f"{balance.min:,}",
-        "-" if balance.max is None else f"{balance.max:,}",
-        "-" if balance.mean is None else f"{balance.mean:,.1f}",
-        "-" if balance.imbalance is None else f"{balance.imbalance:.3f}",
+        number(balance.min),
+        number(balance.max),
+        number(balance.mean, 1),
+        number(balance.imbalance, 3),
     )
 
 
@@ -99,24 +91,22 @@ def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:
     yield paragraph(f"{split.split.name}: {counted(num_shards, 'shard')}", screen, style="bold")
     if not num_shards:
         return
-    columns = [*_FACTS, _BYTES] if split.split.shard_bytes is not None else _FACTS
-    yield from table_pieces(columns, _rows(split, len(columns)), screen, keep=_SHARDS)
+    shown = [*_FACTS, *(_BYTES if split.split.shard_bytes is not None else ())]
+    yield from table_pieces(shown, _rows(split, shown), screen, keep=_SHARDS)
     hosts = first_and_last(split.even_host_counts, 8 if screen.abridged else None)
     yield paragraph(f"divides evenly among this many hosts: {hosts}", screen)
 
 
-def _rows(split: SplitLayout, num_columns: int) -> Rows:
-    def columns(start: int, stop: int) -> list[list[Any]]:
+def _rows(split: SplitLayout, shown: Sequence[Column]) -> Records:
+    def cells(start: int, stop: int) -> list[list[Any]]:
         _, names, first, counts, sizes = split.columns(start, stop)
         last = [id + count - 1 for id, count in zip(first, counts, strict=True)]
         if not all(counts):
             last = [str(id) if count else "-" for id, count in zip(last, counts, strict=True)]
-        cells = [names, first, last, counts]
-        if num_columns > len(cells):
-            cells.append(list(map(_size, sizes, counts)))
-        return cells
+        bytes_too = len(shown) > len(_FACTS)
+        return [names, first, last, counts, *([[*map(_size, sizes, counts)]] if bytes_too else [])]
 
-    return Rows(split.split.num_shards, columns)
+    return Records(split.split.num_shards, [column.heading for column in shown], cells)
 
 
 def _size(num_bytes: int | None, count: int) -> str:
@@ -146,18 +136,14 @@ def layout_document(layout: Layout) -> Document:
 
 def size_record(split: SplitLayout) -> Document:
     """Return how large a split is."""
-    return {
-        "name": split.split.name,
-        "num_examples": split.split.num_examples,
-        "num_shards": split.split.num_shards,
-        "num_bytes": split.num_bytes,
-    }
+    of_split = picked(split.split, "name num_examples num_shards")
+    return {**of_split, "num_bytes": split.num_bytes}
 
 
 def layout_rows(layout: Layout) -> RecordStream:
-    """Return a CSV row for each shard."""
+    """Return a row for each shard."""
     return RecordStream(
-        CSV_HEADER,
+        f"split {_RECORD}",
         lambda: (
             (count, [split.split.name, *cells])
             for split in layout.splits

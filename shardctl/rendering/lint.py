@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
 
+from shardctl.core.columns import RecordStream, picked, records_of, stream_of
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -13,11 +14,18 @@ from shardctl.files.head import head, kind_head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
 from shardctl.rendering.text.command_line import as_options
-from shardctl.rendering.text.setting_origins import SettingOrigins
-from shardctl.rendering.text.tables import Cell, Column, Screen, annotation, paragraph, table
+from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
+from shardctl.rendering.text.tables import (
+    Cell,
+    Screen,
+    annotation,
+    columns,
+    indented,
+    paragraph,
+    table,
+)
 
-CSV_HEADER = ("code", "severity", "title", "specs", "why", "fix", "file", "line")
-RULES_CSV_HEADER = ("code", "name", "severity", "title")
+_RULE = "code name severity title"
 
 
 def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[str]:
@@ -28,8 +36,8 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
         yield paragraph(headline, screen, style=finding.severity)
-        yield from _indented(f"why: {as_options(finding.why)}", screen)
-        yield from _indented(f"fix: {as_options(finding.fix)}", screen)
+        yield from indented(f"why: {as_options(finding.why)}", screen)
+        yield from indented(f"fix: {as_options(finding.fix)}", screen)
     if lint.findings:
         code = lint.findings[0].rule.code
         yield "\n"
@@ -49,22 +57,12 @@ def _title(lint: Lint) -> str:
     return f"{looked_at}: {said}"
 
 
-def _indented(text: str, screen: Screen) -> Iterator[str]:
-    width = None if screen.width is None else max(screen.width - 2, 10)
-    narrower = replace(screen, width=width)
-    for line in paragraph(text, narrower).splitlines():
-        yield f"  {line}\n"
-
-
 def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
     """Return what was looked at, the rules that looked, and what they found."""
     context = lint.context
     return {
         **head("lint", context.dataset.identity),
-        "specs": [
-            {"spec": read.spec, "evaluates": read.evaluates, "num_examples": read.num_examples}
-            for read in context.reads
-        ],
+        "specs": [picked(read, "spec evaluates num_examples") for read in context.reads],
         "pipeline": settings_in_force(context.as_written, ordered=context.dataset.ordered),
         "usage": context.usage_in_force(),
         "rules": [rule.code for rule in lint.rules],
@@ -72,28 +70,29 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
     }
 
 
-def _finding_record(finding: Finding, origins: SettingOrigins) -> Document:
+def _finding_record(
+    finding: Finding, origins: SettingOrigins, spell: Callable[[object], str] = as_options
+) -> Document:
     file, line = origins.place(finding.settings)
     return {
-        "code": finding.rule.code,
-        "name": finding.rule.name,
-        "severity": finding.severity,
-        "title": finding.rule.title,
+        **picked(finding, "code=rule.code name=rule.name severity title=rule.title"),
         "specs": list(finding.specs),
-        "why": as_options(finding.why),
-        "fix": as_options(finding.fix),
+        "why": spell(finding.why),
+        "fix": spell(finding.fix),
         "settings": list(finding.settings),
         "file": file,
         "line": line,
     }
 
 
-def lint_rows(lint: Lint, origins: SettingOrigins) -> Iterator[Sequence[object]]:
-    """Yield a CSV row a finding; several specs are one cell, with blanks between."""
-    for finding in lint.findings:
-        record = _finding_record(finding, origins)
-        record["specs"] = " ".join(finding.specs)
-        yield [record[name] for name in CSV_HEADER]
+def lint_rows(
+    lint: Lint, origins: SettingOrigins = NOWHERE, spell: Callable[[object], str] = as_options
+) -> RecordStream:
+    """Return a row a finding; the specs are one cell, blanks between."""
+    fields = "code severity title specs why fix file line"
+    records = [_finding_record(finding, origins, spell) for finding in lint.findings]
+    rows = [{**record, "specs": " ".join(record["specs"])} for record in records]
+    return stream_of(fields, list(map(itemgetter(*fields.split()), rows)))
 
 
 def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
@@ -111,9 +110,9 @@ def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False)
         for rule in rules:
             yield from story_text(rule, screen)
         return
-    columns = [Column(heading=name, align="left") for name in ("code", "severity", "finding")]
+    shown = columns("<code <severity <finding")
     rows = [(rule.code, Cell(rule.severity, rule.severity), rule.title) for rule in rules]
-    yield table(columns, rows, screen)
+    yield table(shown, rows, screen)
 
 
 def rules_document(rules: Sequence[Rule]) -> Document:
@@ -121,20 +120,18 @@ def rules_document(rules: Sequence[Rule]) -> Document:
     return {
         **kind_head("lint"),
         "rules": [
-            {**dict(zip(RULES_CSV_HEADER, row, strict=True)), **_story_record(rule)}
-            for rule, row in zip(rules, rules_rows(rules), strict=True)
+            {
+                **picked(rule, _RULE),
+                **{name: as_options(text) for name, text in vars(rule.story).items()},
+            }
+            for rule in rules
         ],
     }
 
 
-def _story_record(rule: Rule) -> Document:
-    return {name: as_options(text) for name, text in vars(rule.story).items()}
-
-
-def rules_rows(rules: Sequence[Rule]) -> Iterator[Sequence[str]]:
-    """Yield a CSV row a rule."""
-    for rule in rules:
-        yield (rule.code, rule.name, rule.severity, rule.title)
+def rules_rows(rules: Sequence[Rule]) -> RecordStream:
+    """Return a row a rule."""
+    return records_of(_RULE, rules)
 
 
 def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
@@ -151,4 +148,4 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     ):
         yield "\n"
         yield paragraph(f"{heading}:", screen, style="bold")
-        yield from _indented(as_options(text), screen)
+        yield from indented(as_options(text), screen)

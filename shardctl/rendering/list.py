@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
+from shardctl.core.columns import RecordStream, picked, stream_of
 from shardctl.files.documents import Document
 from shardctl.files.head import kind_head
 from shardctl.planning.list import DatasetList, ListedDataset
-from shardctl.rendering.text.quantities import human_bytes
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Cell, Screen, cells_of, columns, paragraph, table
 
-_COLUMNS = (
-    Column(heading="dataset", align="left"),
-    Column(heading="examples"),
-    Column(heading="size"),
-    Column(heading="format", align="left"),
-    Column(heading="folder", align="left", names_files=True),
-)
-
-_FIELDS = ("name", "config", "version", "path", "source", "file_format", "num_examples")
-CSV_HEADER = (*_FIELDS, "num_bytes", "splits", "problem")
+_COLUMNS = columns("<title=dataset num_examples=examples ~num_bytes=size <file_format=format")
+_COLUMNS += columns("*path=folder")
+_FIELDS = "name config version path source file_format num_examples"
 
 
 def list_table(listed: DatasetList, screen: Screen, *, every_layout: bool = False) -> Iterator[str]:
@@ -51,18 +44,12 @@ def _nothing(listed: DatasetList) -> str:
     return f"{said}; near: {', '.join(listed.near)}" if listed.near else said
 
 
-def _row(listed: ListedDataset) -> Sequence[str]:
+def _row(listed: ListedDataset) -> list[str]:
     where = listed.path or "built-in layout"
     if listed.problem is not None:
-        return listed.title, Cell("damaged", "error"), "-", "-", where
-    examples, num_bytes = listed.num_examples, listed.num_bytes
-    return (
-        listed.title,
-        "-" if examples is None else f"{examples:,}",
-        "unknown" if num_bytes is None else human_bytes(num_bytes),
-        listed.file_format or "-",
-        where,
-    )
+        return [listed.title, Cell("damaged", "error"), "-", "-", where]
+    title, *figures, file_format, _ = cells_of(_COLUMNS, [listed])[0]
+    return [title, *figures, file_format or "-", where]
 
 
 def list_document(listed: DatasetList) -> Document:
@@ -75,19 +62,18 @@ def list_document(listed: DatasetList) -> Document:
 
 
 def _record(listed: ListedDataset) -> Document:
-    fields = ("name", "num_examples", "num_shards", "num_bytes")
     splits = () if listed.dataset is None else listed.dataset.splits
     return {
-        **{name: getattr(listed, name) for name in _FIELDS},
-        "num_bytes": listed.num_bytes,
-        "splits": [{name: getattr(split, name) for name in fields} for split in splits],
+        **picked(listed, f"{_FIELDS} num_bytes"),
+        "splits": [picked(split, "name num_examples num_shards num_bytes") for split in splits],
         "problem": listed.problem,
     }
 
 
-def list_rows(listed: DatasetList) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each dataset; the names of its splits are one cell, blanks between."""
-    for dataset in listed.datasets:
-        record = _record(dataset)
-        record["splits"] = " ".join(split["name"] for split in record["splits"])
-        yield [record[name] for name in CSV_HEADER]
+def list_rows(listed: DatasetList) -> RecordStream:
+    """Return a row for each dataset; the names of its splits are one cell, blanks between."""
+    rows = []
+    for record in map(_record, listed.datasets):
+        names = " ".join(split["name"] for split in record["splits"])
+        rows.append(list({**record, "splits": names}.values()))
+    return stream_of(f"{_FIELDS} num_bytes splits problem", rows)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from itertools import chain
+from operator import attrgetter
 
 from shardctl.core.columns import Records, RecordStream
-from shardctl.core.order.order import Order
 from shardctl.files.documents import Document
-from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, Match, matches_at
+from shardctl.planning.locate import MATCH_FIELDS, Located, Locating, matches_at
 from shardctl.rendering.text.step_rows import order_head, order_heading
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, table, table_pieces
 
-CSV_HEADER = MATCH_FIELDS
+_SOURCES = columns("<spec=source consumed=examples")
 
 
 def locate_table(located: Located | Locating, screen: Screen, *, spec: str) -> Iterator[str]:
@@ -24,30 +25,16 @@ def locate_table(located: Located | Locating, screen: Screen, *, spec: str) -> I
     if first is None:
         yield paragraph("no matches", screen)
         return
-    columns = [Column(heading="position"), Column(heading="epoch")]
-    if order.has_steps:
-        columns += [Column(heading="step"), Column(heading="in batch")]
-    columns += [
-        Column(heading="id"),
-        Column(heading="file", align="left", names_files=True),
-        Column(heading="index"),
-    ]
+    batched = "step index_in_batch=in_batch" if order.has_steps else ""
+    shown = columns(f"position epoch {batched} id *filename=file index_in_shard=index")
+    row = attrgetter(*(column.field for column in shown))
     widest = None
     if isinstance(located, Locating) and located.widest is not None:
-        widest = [_row(order, match) for match in matches_at(order, *located.widest)]
-    rows = (_row(order, match) for match in chain((first,), matches))
-    yield from table_pieces(columns, rows, screen, widest=widest)
+        widest = list(map(row, matches_at(order, *located.widest)))
+    yield from table_pieces(shown, map(row, chain((first,), matches)), screen, widest=widest)
     if located.sources:
         yield paragraph("handed out by then, the last position included:", screen)
-        columns = [Column(heading="source", align="left"), Column(heading="examples")]
-        yield table(columns, [[one.spec, f"{one.consumed:,}"] for one in located.sources], screen)
-
-
-def _row(order: Order, match: Match) -> list[str]:
-    cells: list[object] = [match.position, match.epoch]
-    if order.has_steps:
-        cells += [match.step, match.index_in_batch]
-    return [str(cell) for cell in (*cells, match.id, match.filename, match.index_in_shard)]
+        yield table(_SOURCES, cells_of(_SOURCES, located.sources), screen)
 
 
 def locate_document(located: Located | Locating) -> Document:
@@ -55,7 +42,7 @@ def locate_document(located: Located | Locating) -> Document:
     return {
         **order_head("locate", located.order),
         "matches": _records(located),
-        **_sources(located),
+        **({"sources": list(map(asdict, located.sources))} if located.sources else {}),
     }
 
 
@@ -68,13 +55,6 @@ def _records(located: Located | Locating) -> Records | RecordStream | list[objec
     if first is None:
         return []
     return RecordStream(MATCH_FIELDS, lambda: chain((first,), pieces))
-
-
-def _sources(located: Located | Locating) -> Document:
-    """Return how much of each source is handed out by then, nothing where there is one alone."""
-    if not located.sources:
-        return {}
-    return {"sources": [{"spec": one.spec, "consumed": one.consumed} for one in located.sources]}
 
 
 def locate_rows(located: Located | Locating) -> RecordStream:

@@ -2,41 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
 
-from shardctl.core.columns import LONG, Cell, RecordStream, Rows
+from shardctl.core.columns import LONG, Pieces, Records, RecordStream, picked, records_of
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.instructions.file_instruction import FileInstruction
 from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.plan import Plan, Plans
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table_pieces
-
-if TYPE_CHECKING:
-    from shardctl.core.instructions.reads import Reads
+from shardctl.rendering.text.tables import Screen, columns, paragraph, table_pieces
 
 _ROWS = 40  # file instructions of one plan on a terminal
 
-_COLUMNS = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="skip"),
-    Column(heading="take"),
-    Column(heading="of"),
-    Column(heading="first id"),
-    Column(heading="last id"),
-)
-
-_FIELDS = ("filename", "split", "skip", "take", "examples_in_shard", "first_id")
-_SHOWN = ("filename", "skip", "take", "examples_in_shard", "first_id", "last_id")
-
-CSV_HEADER = ("spec", "host", *_FIELDS)
-
-_SOME = 1000  # plans of which the length is looked at
-_PIECE = 100  # file instructions of a plan for which columns pay
+_COLUMNS = columns("*filename=file skip take examples_in_shard=of first_id last_id")
+_SHOWN = [column.field for column in _COLUMNS]
+_FIELDS = "filename split skip take examples_in_shard first_id"
 
 
 def plan_table(plans: Plans, screen: Screen) -> Iterator[str]:
@@ -48,37 +28,18 @@ def plan_table(plans: Plans, screen: Screen) -> Iterator[str]:
         title = f"{plan.spec}{host} in {plans.dataset.title}"
         yield paragraph(title, screen, style="bold")
         if plan.file_instructions:
-            yield from table_pieces(_COLUMNS, _rows(plan, plans.dataset), screen, keep=_ROWS)
+            rows = _records(plan, plans.dataset, _SHOWN)
+            yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
         yield paragraph(_total(plan), screen)
 
 
-def _rows(plan: Plan, dataset: Dataset) -> OnDemand[Any]:
-    if not _is_long(plan):
-        return plan.file_instructions.map(_row)
-    reads = _reads(plan, dataset)
-    return Rows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(_SHOWN))
-
-
-def _is_long(plan: Plan) -> bool:
-    return len(plan.file_instructions) >= LONG
-
-
-def _reads(plan: Plan, dataset: Dataset) -> Reads:
+def _records(plan: Plan, dataset: Dataset | None, fields: Sequence[str]) -> Records:
     """Return the file instructions as columns; so long a plan has loaded NumPy."""
+    if dataset is None or len(plan.file_instructions) < LONG:
+        return records_of(fields, plan.file_instructions)
     from shardctl.core.instructions.reads import reads_of
 
-    return reads_of(dataset, plan.ranges)
-
-
-def _row(instruction: FileInstruction) -> Sequence[str]:
-    numbers = (
-        instruction.skip,
-        instruction.take,
-        instruction.examples_in_shard,
-        instruction.first_id,
-        instruction.first_id + instruction.take - 1,
-    )
-    return (instruction.filename, *map(str, numbers))
+    return reads_of(dataset, plan.ranges).records(fields)
 
 
 def _total(plan: Plan) -> str:
@@ -106,43 +67,24 @@ def plan_document(plans: Plans) -> Document:
 
 
 def _plan(plan: Plan, dataset: Dataset) -> Document:
-    host = None if plan.host is None else {"index": plan.host.index, "count": plan.host.count}
+    host = None if plan.host is None else picked(plan.host, "index count")
     return {
         "spec": plan.spec,
         "host": host,
         "num_examples": plan.num_examples,
-        "file_instructions": _records(plan, dataset),
+        "file_instructions": _records(plan, dataset, _FIELDS.split()),
     }
 
 
-def _records(plan: Plan, dataset: Dataset) -> OnDemand[Document]:
-    if _is_long(plan):
-        return _reads(plan, dataset).records(_FIELDS)
-    fields_of = attrgetter(*_FIELDS)
-    return plan.file_instructions.map(
-        lambda instruction: dict(zip(_FIELDS, fields_of(instruction), strict=True))
-    )
+def plan_rows(plans: Plans | Plan) -> RecordStream:
+    """Return a row for each file instruction."""
+    several = plans.plans if isinstance(plans, Plans) else (plans,)
 
+    def pieces() -> Pieces:
+        for plan in several:
+            host = None if plan.host is None else str(plan.host)
+            dataset = plans.dataset if isinstance(plans, Plans) else None
+            for count, cells in _records(plan, dataset, _FIELDS.split()).pieces():
+                yield count, [plan.spec, host, *cells]
 
-def plan_rows(plans: Plans) -> Iterable[Sequence[object]] | RecordStream:
-    """Return a CSV row for each file instruction."""
-    some = [len(plan.file_instructions) for plan in plans.plans[:_SOME]]
-    if sum(some) < max(LONG, len(some) * _PIECE):
-        return chain.from_iterable(map(rows_of_plan, plans.plans))
-    return RecordStream(
-        CSV_HEADER,
-        lambda: chain.from_iterable(_pieces(plan, plans.dataset) for plan in plans.plans),
-    )
-
-
-def _pieces(plan: Plan, dataset: Dataset) -> Iterator[tuple[int, Sequence[Cell]]]:
-    host = None if plan.host is None else str(plan.host)
-    for count, cells in _reads(plan, dataset).records(_FIELDS).pieces():
-        yield count, [plan.spec, host, *cells]
-
-
-def rows_of_plan(plan: Plan) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each file instruction of one host."""
-    fields_of = attrgetter(*_FIELDS)
-    for instruction in plan.file_instructions:
-        yield (plan.spec, plan.host, *fields_of(instruction))
+    return RecordStream(f"spec host {_FIELDS}", pieces)

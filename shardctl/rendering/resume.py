@@ -4,45 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
-from typing import Any
 
-from shardctl.core.columns import RecordStream, Rows
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.columns import RecordStream
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan.writer import CSV_HEADER, instruction_rows, plan_json, plan_yaml
+from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
-from shardctl.rendering.text.tables import Column, Screen, left_out, paragraph, table_pieces
+from shardctl.rendering.text.tables import Screen, columns, left_out, paragraph, table_pieces
 from shardctl.rendering.text.written import resume_call
-
-__all__ = ["CSV_HEADER", "proof_lines", "resume_json", "resume_rows", "resume_table", "resume_yaml"]
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
-_COLUMNS = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="skip"),
-    Column(heading="take"),
-    Column(heading="of"),
-)
-_HOST_COLUMNS = (
-    Column(heading="host"),
-    Column(heading="examples"),
-    Column(heading="instructions"),
-    Column(heading="first file", align="left", names_files=True),
-    Column(heading="last file", align="left", names_files=True),
-)
-
-
-_SOURCE_COLUMNS = (
-    Column(heading="source", align="left"),
-    Column(heading="consumed"),
-)
+_COLUMNS = columns("*filename=file skip take examples_in_shard=of")
+_HOST_COLUMNS = columns("host examples instructions *first_file *last_file")
+_SOURCE_COLUMNS = columns("<source consumed")
 
 
 def resume_table(
@@ -56,14 +36,16 @@ def resume_table(
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.sources) > 1:
-        yield from table_pieces(_SOURCE_COLUMNS, _source_rows(plan), screen, keep=_ROWS)
+        of_sources = [(str(source), f"{source.consumed:,}") for source in plan.sources]
+        yield from table_pieces(_SOURCE_COLUMNS, of_sources, screen, keep=_ROWS)
     elif _are_scattered(plan):
         yield paragraph(
             f"they are {plan.num_instructions:,} runs of neighbours; --format json lists them",
             screen,
         )
     elif len(plan.instructions):
-        yield from table_pieces(_COLUMNS, _rows(plan.instructions), screen, keep=_ROWS)
+        rows = plan.instructions.records([column.field for column in _COLUMNS])
+        yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     if plan.remaining:
         for line in _how(plan, plan_file):
             yield paragraph(line, screen)
@@ -112,7 +94,7 @@ def _are_scattered(plan: ResumePlan) -> bool:
     return len(reads) > len(files)
 
 
-def resume_rows(plan: ResumePlan, proof: Proof | None) -> RecordStream:
+def resume_rows(plan: ResumePlan, proof: Proof | None = None) -> RecordStream:
     """Return a CSV row for each file instruction; a proof has none."""
     return instruction_rows(plan)
 
@@ -238,11 +220,6 @@ def _left(plan: ResumePlan) -> str:
     return left
 
 
-def _rows(reads: Reads) -> Sequence[Sequence[Any]]:
-    fields = ("filename", "skip", "take", "examples_in_shard")
-    return Rows(len(reads), lambda *rows: reads.select(slice(*rows)).cells(fields))
-
-
 def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
     rows = []
     for host in plan.hosts:
@@ -250,10 +227,6 @@ def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
         ends = (reads.filename(0), reads.filename(len(reads) - 1)) if len(reads) else ("", "")
         rows.append((str(host.index), f"{host.num_examples:,}", f"{len(reads):,}", *ends))
     return rows
-
-
-def _source_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
-    return [(str(source), f"{source.consumed:,}") for source in plan.sources]
 
 
 def _promise(plan: ResumePlan) -> str:

@@ -30,8 +30,6 @@ from shardctl.rendering.text.step_rows import (
 )
 from shardctl.rendering.text.tables import SLOT_LOOKS, Screen, display_width, paragraph, slot_styled
 
-CSV_HEADER = MATCH_FIELDS
-
 _PIECE = 1 << 14  # examples made into text at once
 _IDS_IN_LINE = 16
 

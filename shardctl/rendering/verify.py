@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 
+from shardctl.core.columns import RecordStream, picked, stream_of
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
@@ -12,17 +13,11 @@ from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
-from shardctl.rendering.text.tables import Cell, Column, Look, Screen, paragraph, table
-from shardctl.rendering.verify_files import file_columns, what_is_told
-
-CSV_HEADER = ("kind", "where", "expected", "found", "reason")
+from shardctl.rendering.text.tables import Screen, columns, paragraph, table
+from shardctl.rendering.verify_files import files_table, what_is_told
 
 _MAX_FILES = 20  # files that a table names on a terminal, and promises
-_DIFFERENCE = (
-    Column(heading="", align="left"),
-    Column(heading="id"),
-    Column(heading="tfds_id", align="left"),
-)
+_DIFFERENCE = columns("<= id <tfds__id")
 
 
 def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
@@ -42,19 +37,9 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
             yield paragraph(f"{_library(verification)} says: {first.reason}", screen)
     yield paragraph(_reader_line(verification), screen)
     if verification.num_files:
-        look: Look = "error" if verification.files else ""
-        yield paragraph(_files_line(verification), screen, style=look)
-    if verification.files:
-        rows = [
-            (
-                Cell(file.filename, "error"),
-                f"{file.expected:,}",
-                "-" if file.found is None else f"{file.found:,}",
-                file.reason or "",
-            )
-            for file in verification.files
-        ]
-        yield table(file_columns(verification.dataset), rows, screen, keep=_MAX_FILES)
+        wrong = verification.files
+        yield paragraph(_files_line(verification), screen, style="error" if wrong else "")
+        yield files_table(verification.dataset, wrong, screen) if wrong else ""
     for note in verification.notes:
         yield paragraph(f"note: {as_options(note)}", screen)
 
@@ -123,14 +108,9 @@ def verify_document(verification: Verification) -> Document:
             verification.dataset.identity,
             assumptions=map(as_options, verification.assumptions),
         ),
-        "spec": verification.spec,
-        "plan": verification.plan,
-        "pipeline": verification.pipeline,
-        "num_examples": verification.num_examples,
-        "read": verification.read,
+        **picked(verification, "spec plan pipeline num_examples read"),
         "checked": [asdict(window) for window in verification.windows],
-        "num_checked": verification.num_checked,
-        "equal": verification.equal,
+        **picked(verification, "num_checked equal"),
         "first_difference": None if first is None else asdict(first),
         **({"broken": list(map(asdict, verification.broken))} if verification.broken else {}),
         **({"unequal": list(verification.unequal)} if verification.unequal else {}),
@@ -141,14 +121,14 @@ def verify_document(verification: Verification) -> Document:
     }
 
 
-def verify_rows(verification: Verification) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each thing that differs: the position of the order, promises, files."""
+def verify_rows(verification: Verification) -> RecordStream:
+    """Return a row for each thing that differs: the position of the order, promises, files."""
     first = verification.first_difference
-    if first is not None:
-        yield ("order", first.position, first.expected, first.found, first.reason)
-    for broken in verification.broken:
-        yield ("promise", broken.name, broken.promised, broken.found, None)
-    for line in verification.unequal:
-        yield ("unequal", None, None, None, line)
-    for file in verification.files:
-        yield ("file", file.filename, file.expected, file.found, file.reason)
+    ordered = (first,) if first is not None else ()
+    rows = [
+        *(("order", one.position, one.expected, one.found, one.reason) for one in ordered),
+        *(("promise", one.name, one.promised, one.found, None) for one in verification.broken),
+        *(("unequal", None, None, None, line) for line in verification.unequal),
+        *(("file", f.filename, f.expected, f.found, f.reason) for f in verification.files),
+    ]
+    return stream_of("kind where expected found reason", rows)

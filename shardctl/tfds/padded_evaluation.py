@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -164,14 +163,11 @@ def _check_settings(settings: ReadSettings) -> None:
         if field.name not in _OF_AN_EVALUATION and getattr(settings, field.name) != field.default
     ]
     if others:
-        several = len(others) > 1
         raise UsageError(
             phrase(
                 "an evaluation reads each example once, in the order of the files and in batches "
-                "of {batch}: {} {} no place in its settings; leave {} out",
+                "of {batch}: its settings take no {}",
                 listed(others),
-                "have" if several else "has",
-                "them" if several else "it",
             )
         )
 
@@ -196,49 +192,33 @@ def own_host(hosts: int | None, host: int | HostLike | None, of_settings: Host |
     >>> own_host(None, None, None)
     Host(index=0, count=1)
     """
-    if hosts is not None and hosts < 1:
-        raise UsageError(f"hosts={hosts}: a number from 1 is needed")
-    given = _given(hosts, host, of_settings)
-    if isinstance(given, Host):
-        return given
-    said = dict(hosts_said())
-    if len(set(said.values())) > 1:
-        told = " and ".join(f"{found.index} of {found.count} by {by}" for by, found in said.items())
-        raise UsageError(f"this process is host {told}; say which with host= and hosts=")
-    found = next(iter(said.values()), None)
-    if given is not None:
-        if found is None:
-            raise UsageError(
-                f"host={given}: one of how many? give hosts=N, or the host as "
-                f"host='{given}/N'; nothing that runs here says it"
-            )
-        return Host(index=given, count=found.count)
-    if hosts is None:
-        return found or ALONE
-    if found is None or found.count != hosts:
-        says = "nothing that runs here says it"
-        if found is not None:
-            says = f"by {next(iter(said))} this process is {found.index} of {found.count}"
-        raise UsageError(f"hosts={hosts}: which of them is this? give host=I; {says}")
-    return found
-
-
-def _given(
-    hosts: int | None, host: int | HostLike | None, of_settings: Host | None
-) -> Host | int | None:
-    """Return the host that the caller gives, its index alone, or None where neither is said."""
     host = as_host(host) if isinstance(host, str) else host
     if of_settings is not None:
         if host is not None and host not in (of_settings, of_settings.index):
             raise UsageError(f"host={host}: the settings are for host {of_settings}; leave one out")
         host = of_settings
+    if hosts is not None and hosts < 1:
+        raise UsageError(f"hosts={hosts}: a number from 1 is needed")
     if isinstance(host, Host):
         if hosts not in (None, host.count):
             raise UsageError(f"hosts={hosts}: the host given is {host}, one of {host.count}")
         return host
-    if host is None:
-        return ALONE if hosts == 1 else None
-    return host if hosts is None else Host(index=host, count=hosts)
+    if hosts is not None and host is not None:
+        return Host(index=host, count=hosts)
+    if hosts == 1:
+        return ALONE
+    said = dict(hosts_said())
+    if len(set(said.values())) > 1:
+        told = " and ".join(f"{found.index} of {found.count} by {by}" for by, found in said.items())
+        raise UsageError(f"this process is host {told}; say which with host= and hosts=")
+    found = next(iter(said.values()), None)
+    if hosts is None and host is None:
+        return found or ALONE
+    if found is None or hosts not in (None, found.count):
+        given = f"hosts={hosts}: which of them" if host is None else f"host={host}: one of how many"
+        here = "nothing that runs here says it" if found is None else f"here it is {found}"
+        raise UsageError(f"{given} is this? give both, as in host='I/N'; {here}")
+    return found if host is None else Host(index=host, count=found.count)
 
 
 # Examples as padded batches of one static shape, with a mask of the real ones.
@@ -318,20 +298,18 @@ def _check_shapes(element_spec: Any) -> None:
     Raises:
         UsageError: a shape that is open, or what is no plain tensor.
     """
-    tf = tensorflow()
-    for name, spec in _leaves(element_spec, "example"):
-        if not isinstance(spec, tf.TensorSpec):
-            raise UsageError(
-                f"{name} is a {type(spec).__name__.removesuffix('Spec')}, and a batch of one shape "
-                "is made of plain tensors; make it one in transform, as by "
-                "to_tensor(shape=..) or tf.sparse.to_dense, or leave it out there"
-            )
-        if not spec.shape.is_fully_defined():
-            raise UsageError(
-                f"{name} has the shape {spec.shape}, and examples of several shapes are no batch "
-                "of one shape; give all the same in transform, by tf.image.resize, tf.pad or a "
-                "slice, by tf.ensure_shape where they have it, or leave it out there"
-            )
+    from tensorflow.python.util import nest  # no public name
+
+    for name, spec in nest.flatten_with_joined_string_paths(element_spec):
+        if isinstance(spec, tensorflow().TensorSpec) and spec.shape.is_fully_defined():
+            continue
+        kind = type(spec).__name__.removesuffix("Spec")
+        raise UsageError(
+            f"example{name and f' {name}'} is a {kind} of shape {getattr(spec, 'shape', None)}: "
+            "a batch of one shape is made of plain tensors of one shape; make it one in transform, "
+            "as by tf.pad, tf.image.resize, tf.ensure_shape, to_tensor(shape=..) or "
+            "tf.sparse.to_dense, or leave it out there"
+        )
 
 
 def _check_weighable(element_spec: Any) -> None:
@@ -346,19 +324,6 @@ def _check_weighable(element_spec: Any) -> None:
             "sample_weight=True: Keras weighs y of examples (x, y), and an example is "
             f"{found}; return (x, y) from transform, or (x, y, weight)"
         )
-
-
-def _leaves(spec: Any, name: str) -> Iterator[tuple[str, Any]]:
-    """Yield each component of an element with the words by which a transform reaches it."""
-    if isinstance(spec, Mapping):
-        for key, part in spec.items():
-            yield from _leaves(part, f"{name}[{key!r}]")
-    elif isinstance(spec, tuple):
-        for key, part in zip(getattr(spec, "_fields", range(len(spec))), spec, strict=True):
-            yield from _leaves(part, f"{name}.{key}" if isinstance(key, str) else f"{name}[{key}]")
-    else:  # a class of attrs, or one component
-        for part in tensorflow().nest.flatten(spec):
-            yield name, part
 
 
 # The examples of one host in an evaluation, and one example to pad with.

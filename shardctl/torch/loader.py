@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.text import choices
 from shardctl.errors import UsageError
+from shardctl.feeding.key_order import check_number
 from shardctl.feeding.sources import (
     BuilderOrDataset,
     DataSource,
@@ -66,10 +66,7 @@ def data_loader(
         UnpredictableOrderError: TensorFlow leaves the order open.
         MissingDependencyError: PyTorch is not installed.
     """
-    if not 0 <= workers <= _MOST_WORKERS:
-        raise UsageError(
-            phrase("{workers=}: a number from 0 to {} is needed", _MOST_WORKERS, workers=workers)
-        )
+    check_number("workers", workers, _MOST_WORKERS)
     given = dict(options or {})
     if wrong := [name for name in _FIXED if name in given]:
         raise UsageError(

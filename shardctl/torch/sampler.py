@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from types import FrameType
-from typing import Any
+from typing import Any, NamedTuple
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.loaders.library import library
@@ -15,7 +14,7 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import UsageError
-from shardctl.feeding.key_order import KeyOrder, record_at
+from shardctl.feeding.key_order import KeyOrder, check_number, record_at
 from shardctl.feeding.sources import BuilderOrDataset
 from shardctl.torch.states import TorchState, continued_order, order_from
 
@@ -99,7 +98,7 @@ class Sampler:
         if self._drawn:
             self._again()
         order, how = self._order, drawing()
-        how.check(order.settings, len(order))
+        check_drawing(how, order.settings, len(order))
         self._drawn, self._is_ahead = 0, how.workers > 0
         for index in range(len(order)):
             if self._order is order:
@@ -173,8 +172,7 @@ class Sampler:
         """
         size = self.settings.batch or 1
         most = -(-len(self) // size)
-        if not 0 <= batches <= most:
-            raise UsageError(phrase("{batches=}: a number from 0 to {}", most, batches=batches))
+        check_number("batches", batches, most)
         return self._state(min(batches * size, len(self)))
 
     @checked
@@ -243,39 +241,35 @@ def __getattr__(name: str) -> type:
 _FURTHEST = 12  # calls between a sampler and its loader; three in PyTorch 2.13
 
 
-@dataclass(frozen=True, kw_only=True)
-class Drawing:
+class Drawing(NamedTuple):
     """How a loader draws: its worker processes, and the batches that it makes, None of none."""
 
     workers: int = 0
     batch: int | None = None
     drop_last: bool = False
 
-    def check(self, settings: ReadSettings, num_examples: int) -> None:
-        """Refuse batches that are not those of the settings.
 
-        Raises:
-            UsageError: of another size, or without the last one where the settings keep it.
-        """
-        if self.batch is None:
-            return
-        if self.batch != (settings.batch or 1):
-            raise UsageError(
-                phrase(
-                    "the DataLoader makes batches of {}, and the settings of {}; give it "
-                    "batch_size=sampler.settings.batch, or the settings {batch=}",
-                    self.batch,
-                    settings.batch or 1,
-                    batch=self.batch,
-                )
-            )
-        if self.drop_last and num_examples % self.batch:
-            raise UsageError(
-                phrase(
-                    "the DataLoader drops the last batch (drop_last), and the settings keep it; "
-                    "give the settings {drop_remainder=True}"
-                )
-            )
+def check_drawing(how: Drawing, settings: ReadSettings, num_examples: int) -> None:
+    """Refuse batches that are not those of the settings.
+
+    Raises:
+        UsageError: of another size, or without the last one where the settings keep it.
+    """
+    own = settings.batch or 1
+    if how.batch is None or (how.batch == own and not (how.drop_last and num_examples % own)):
+        return
+    drops = " without the last one (drop_last)" * how.drop_last
+    raise UsageError(
+        phrase(
+            "the DataLoader makes batches of {}{}, and the settings of {}; give it "
+            "batch_size=sampler.settings.batch, or the settings {batch=} and {drop_remainder=}",
+            how.batch,
+            drops,
+            own,
+            batch=how.batch,
+            drop_remainder=how.drop_last,
+        )
+    )
 
 
 def drawing() -> Drawing:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.errors import DatasetError
-from shardctl.feeding.key_order import KeyOrder, begun_order, continued, kind_of_state
+from shardctl.feeding.key_order import KeyOrder, continued, kind_of_state
+from shardctl.feeding.key_order import order_from as order_of_states
 from shardctl.files import fields
 from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text
 
@@ -60,19 +61,6 @@ def record_of(state: Mapping[str, object], *, source: str) -> PositionRecord:
     return position_of_text(text, source=source)
 
 
-def order_from(
-    dataset: Any,
-    spec: str | None,
-    settings: SettingsLike | None,
-    *,
-    consumed: int,
-    states: Sequence[Mapping[str, object]],
-) -> KeyOrder:
-    """Return the order of a spec from a place on, or from where states say that a run stopped."""
-    order = begun_order(dataset, spec, settings, consumed=consumed, states=len(states))
-    return continued_order(order, states) if states else order
-
-
 def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> KeyOrder:
     """Return the order from where a run stopped, in the pass in which it was.
 
@@ -84,6 +72,9 @@ def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> 
     if settings != order.settings:
         order = KeyOrder(order.dataset, order.spec, settings)
     return continued(order, records)
+
+
+order_from = partial(order_of_states, after=continued_order)
 
 
 def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:

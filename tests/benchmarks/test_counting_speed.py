@@ -17,7 +17,7 @@ import pytest
 
 from shardctl.files.stores.stores import store_of
 from shardctl.readers.records.read_file import count_file
-from shardctl.readers.records.tfrecord.blocks import masked
+from shardctl.readers.records.tfrecord import masked
 
 NUM_FILES = 4
 

@@ -9,7 +9,6 @@ of ids takes 8 GB on the disk).
 
 from __future__ import annotations
 
-import hashlib
 import os
 import resource
 import subprocess
@@ -17,7 +16,6 @@ import sys
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 NUM_EXAMPLES = int(os.environ.get("SHARDCTL_BENCH_EXAMPLES", "1_000_000_000"))
@@ -56,31 +54,6 @@ def two_orders(tmp_path: Path) -> Path:
     lengths[-2] -= 1
     layout(tmp_path, "other.yaml", lengths)
     return tmp_path
-
-
-SHARDS = (1024, 1_000_000)
-
-
-@pytest.mark.parametrize("num_shards", SHARDS)
-def test_runs_are_hashed_in_less_than_the_ids_alone_would_take(
-    num_shards: int, tmp_path: Path
-) -> None:
-    """In seconds of one process: whole `snapshot`, SHA-256 of the bytes that npy has."""
-    count = f"num_examples: {NUM_EXAMPLES}, num_shards: {num_shards}"
-    (tmp_path / "giga.yaml").write_text(f"name: giga\nsplits: {{train: {{{count}}}}}\n")
-    start = time.process_time()
-    state, ids = hashlib.sha256(), np.arange(1 << 18)
-    for _ in range(NUM_EXAMPLES >> 18):
-        state.update(ids.data)
-    peer = time.process_time() - start
-    used, peak = processor(tmp_path, "snapshot", "-d", "giga.yaml", *READ, "-o", "order.yaml")
-    compared, _ = processor(tmp_path, "diff", "order.yaml", "-d", "giga.yaml")
-    print(
-        f"\n{NUM_EXAMPLES:,} examples, {num_shards:,} shards: SHA-256 of the ids {peer:.2f} s, "
-        f"snapshot {used:.2f} s ({used / peer:.2f} of it), {peak} MB, diff with today "
-        f"{compared:.2f} s"
-    )
-    assert used < peer + 1.5
 
 
 def test_ids_behind_a_buffer_are_hashed_in_little_of_what_they_take(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def test_a_pickled_one_is_small_and_the_same() -> None:
 def test_from_a_place_on_indices_count_from_it() -> None:
     settings = ReadSettings(shuffle_seed=4, epochs=2)
     whole = KeyOrder(toy(5, 6), "train", settings)
-    rest = whole.at(8)
+    rest = KeyOrder(whole.dataset, whole.spec, whole.settings, consumed=8)
     assert [rest.key(i) for i in range(len(rest))] == [whole.key(i) for i in range(8, 22)]
     assert [rest.epoch(i) for i in range(14)] == [0] * 3 + [1] * 11
 

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl import Host, ReadSettings
 from shardctl.errors import UsageError
-from shardctl.feeding.key_order import KeyOrder, begun_order, continued, record_at
+from shardctl.feeding.key_order import KeyOrder, continued, order_from, record_at
 from tests.grain.toys import raises_in_one_line, toy
 
 DATA = toy(11, 13, 16)
@@ -20,12 +20,16 @@ def of_host(index: int, count: int) -> KeyOrder:
     return KeyOrder(DATA, "train", replace(SETTINGS, host=Host(index=index, count=count)))
 
 
-def test_it_begins_at_a_count_or_with_states() -> None:
-    order = begun_order(DATA, "train", {"batch": 4}, consumed=8, states=0)
-    assert (order.consumed, len(order)) == (8, 32)
-    raises_in_one_line(
-        lambda: begun_order(DATA, "train", None, consumed=8, states=2), UsageError, "one of them"
+def begun(settings: Any, states: list[bytes]) -> KeyOrder:
+    return order_from(
+        DATA, "train", settings, consumed=8, states=states, after=lambda order, _: order
     )
+
+
+def test_it_begins_at_a_count_or_with_states() -> None:
+    order = begun({"batch": 4}, [])
+    assert (order.consumed, len(order)) == (8, 32)
+    raises_in_one_line(lambda: begun(None, [b"", b""]), UsageError, "one of them")
 
 
 def test_its_own_position_is_enough_and_those_of_all_are_shared() -> None:
@@ -41,4 +45,3 @@ def test_other_settings_are_refused_by_name(change: dict[str, Any]) -> None:
     record = record_at(KeyOrder(DATA, "train", SETTINGS), 8)
     (name,) = change
     raises_in_one_line(lambda: continued(order, [record]), UsageError, f"{name} was")
-    assert continued(order, [record], besides=[name]).consumed == 8

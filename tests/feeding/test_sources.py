@@ -47,9 +47,11 @@ def test_that_of_the_spec_is_taken(folders: dict[str, Path], form: str, spec: st
 def test_others_are_refused(folders: dict[str, Path], tmp_path: Path) -> None:
     source = source_of(folders["array_record"], "train")
     order = order_of(folders["tfrecord"], "test")  # of as many examples
-    raises_in_one_line(lambda: check_source(source, order), DatasetError, "train", "other lengths")
+    raises_in_one_line(
+        lambda: check_source(source, order), DatasetError, "train", "lengths of the files"
+    )
     order = order_of(folders["tfrecord"], "more")
-    raises_in_one_line(lambda: check_source(source, order), DatasetError, "other lengths")
+    raises_in_one_line(lambda: check_source(source, order), DatasetError, "lengths of the files")
     order = order_of(folders["tfrecord"], "train[:9]")
     raises_in_one_line(lambda: check_source(source, order), DatasetError, "12 records", "9 exam")
     order = order_of(build_dataset(tmp_path, "toy", {"train": [4, 4, 4]}), "train")

@@ -8,7 +8,7 @@ import json
 
 import pytest
 
-from shardctl.core.columns import Cell, Records
+from shardctl.core.columns import Cell, Records, stream_of
 from shardctl.files.documents import json_lines, to_csv, to_json, to_yaml
 from tests.cases import FUZZ, check_cases
 from tests.columns import records_of, some_cells
@@ -27,7 +27,7 @@ def _in_every_format(case: tuple[int, list[Cell]]) -> None:
     assert "##" not in lines
     assert lines.replace("\n", "").isprintable()
     values = [tuple(row.values()) for row in rows]
-    assert "".join(to_csv(records.fields, records)) == "".join(to_csv(records.fields, values))
+    assert "".join(to_csv(records)) == "".join(to_csv(stream_of(records.fields, values)))
 
 
 def test_any_texts() -> None:
@@ -58,4 +58,4 @@ def test_plain_rows_beside_json_and_csv_themselves() -> None:
     assert "".join(json_lines(records)).splitlines() == lines
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows([records.fields, *expected])
-    assert "".join(to_csv(records.fields, records)) == buffer.getvalue()
+    assert "".join(to_csv(records)) == buffer.getvalue()

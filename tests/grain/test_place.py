@@ -83,7 +83,7 @@ def test_other_orders_have_other_texts() -> None:
         KeyOrder(toy(9, 8), "train", settings),
         KeyOrder(toy(9, 7), "train[1:]", settings),
         KeyOrder(toy(9, 7), "train", ReadSettings(shuffle_seed=8)),
-        order.at(1),
+        KeyOrder(order.dataset, order.spec, order.settings, consumed=1),
         order.of_fit(1),
     ]
     assert len({place_text(one) for one in (order, *others)}) == 6

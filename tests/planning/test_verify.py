@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -18,14 +17,11 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.verify import (
     BUDGETS,
-    NUM_WINDOWS,
     FoundNames,
     check_not_nothing,
     check_take,
-    cut_at_epochs,
     first_mismatch,
     first_mismatch_in_any_order,
-    spread_windows,
     taken,
 )
 from tests.cases import check_cases
@@ -36,55 +32,6 @@ pieces = st.lists(numbers, max_size=5)
 
 def arrays(parts: Sequence[Sequence[int]]) -> list[np.ndarray]:
     return [np.array(part, np.int64) for part in parts]
-
-
-def test_an_order_that_is_short_enough_is_one_window() -> None:
-    assert spread_windows(100, 100, epoch_size=10) == [(0, 100)]
-    assert spread_windows(100, 101, epoch_size=100, reach=3) == [(0, 100)]
-    assert spread_windows(0, 10, epoch_size=1) == []
-    assert spread_windows(10, 0, epoch_size=5) == []
-
-
-def test_windows_of_a_long_order_lie_from_its_start_to_its_end() -> None:
-    drawn = st.tuples(
-        st.integers(1, 10**12), st.integers(1, 20), st.integers(1, 10**6), st.none() | st.just(5)
-    )
-
-    def law(case: tuple[int, int, int, int | None]) -> None:
-        epoch_size, epochs, take, reach = case
-        total = epoch_size * epochs
-        found = spread_windows(total, take, epoch_size=epoch_size, reach=reach)
-        if take >= total:
-            assert found == [(0, total)]
-            return
-        assert found[0][0] == 0
-        assert len(found) <= NUM_WINDOWS
-        assert sum(stop - start for start, stop in found) <= take
-        for (_, stop), (start, _) in pairwise(found):
-            assert stop <= start
-        for start, stop in found:
-            assert 0 <= start < stop <= total
-            assert start // epoch_size == (stop - 1) // epoch_size
-        if reach is None and 1 < take <= epoch_size:
-            assert found[-1][1] == total
-            assert sum(stop - start for start, stop in found) == take
-
-    check_cases(drawn, law, 300)
-
-
-def test_where_a_buffer_has_to_be_filled_again_windows_begin_within_reach() -> None:
-    found = spread_windows(10**9, 1000, epoch_size=10**9, reach=5000)
-    assert all(start <= 5000 + 1000 for start, _ in found)
-    assert len(found) == NUM_WINDOWS
-    several = spread_windows(10**9, 1000, epoch_size=10**8, reach=5000)
-    assert {start // 10**8 for start, _ in several} == set(range(10))
-
-
-def test_a_window_is_cut_where_an_epoch_ends() -> None:
-    for start, stop, size in [(0, 10, 3), (5, 6, 3), (3, 9, 3), (4, 4, 3)]:
-        cut = list(cut_at_epochs(start, stop, size))
-        assert [p for piece in cut for p in range(*piece)] == list(range(start, stop))
-        assert all(a // size == (b - 1) // size for a, b in cut)
 
 
 def test_as_many_are_taken_as_asked_for() -> None:

@@ -11,7 +11,6 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.config import Config, Origin, SettingInForce
 from shardctl.rendering.config import (
-    CSV_HEADER,
     config_document,
     config_rows,
     config_table,
@@ -93,7 +92,7 @@ def test_documents_say_the_same_and_rows_have_values_as_yaml() -> None:
         "file": "/p/a/shardctl.yaml",
         "line": 9,
     }
-    lines = "".join(to_csv(CSV_HEADER, config_rows(CONFIG))).splitlines()
+    lines = "".join(to_csv(config_rows(CONFIG))).splitlines()
     assert lines[0] == "name,value,given,origin,by,file,line"
     assert lines[1] == 'dataset,"[a, b]","[a, b]",default,,,'
     assert lines[3] == "read.shuffle_seed,,7,file,,/p/a/shardctl.yaml,9"

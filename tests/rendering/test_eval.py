@@ -114,7 +114,7 @@ def test_json_yaml_and_csv_say_the_same() -> None:
     document = rendering.eval_document(evaluation)
     assert json.loads("".join(to_json(document))) == document
     assert yaml.safe_load("".join(to_yaml(document))) == document
-    written = "".join(to_csv(rendering.CSV_HEADER, rendering.eval_rows(evaluation)))
+    written = "".join(to_csv(rendering.eval_rows(evaluation)))
     rows = [
         {key: int(value) for key, value in row.items()}
         for row in csv.DictReader(io.StringIO(written))

@@ -13,7 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.layout import layout
-from shardctl.rendering.layout import CSV_HEADER, layout_document, layout_rows, layout_table
+from shardctl.rendering.layout import layout_document, layout_rows, layout_table
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.cases import check_cases, few_or_many
 from tests.strategies import datasets
@@ -187,7 +187,7 @@ def check_formats(dataset: Dataset) -> None:
     document = layout_document(shown)
     assert json.loads("".join(to_json(document))) == document
     assert yaml.safe_load("".join(to_yaml(document))) == document
-    header, *rows = csv.reader("".join(to_csv(CSV_HEADER, layout_rows(shown))).splitlines())
+    header, *rows = csv.reader("".join(to_csv(layout_rows(shown))).splitlines())
     assert header == ["split", "index", "filename", "first_id", "num_examples", "num_bytes"]
     # A name that a spreadsheet would compute has a ' before it (tests/files/test_documents.py).
     assert [[cell.removeprefix("'") for cell in row] for row in rows] == [

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.list import DatasetList, ListedDataset
-from shardctl.rendering.list import CSV_HEADER, list_document, list_rows, list_table
+from shardctl.rendering.list import list_document, list_rows, list_table
 from shardctl.rendering.text.tables import PLAIN, Screen
 
 TOY = Dataset(
@@ -71,7 +71,7 @@ def test_a_damaged_dataset_is_a_row() -> None:
         "b:1.0.0       \x1b[1;91mdamaged\x1b[0m        -  -             /data/b/1.0.0"
     )
     assert list_document(damaged)["datasets"][0] == {
-        **dict.fromkeys(CSV_HEADER),
+        **dict.fromkeys(list_rows(damaged).fields),
         "name": "b", "version": "1.0.0", "path": "/data/b/1.0.0", "source": "data_dir",
         "splits": [], "problem": "no splits",
     }  # fmt: skip
@@ -116,9 +116,9 @@ def test_the_document_has_the_folders_and_a_record_for_each_row() -> None:
     }
     rows = [list(record.values()) for record in document["datasets"]]
     for row in rows:
-        row[CSV_HEADER.index("splits")] = " ".join(split["name"] for split in row[-2])
-    assert rows == list(list_rows(LISTED))
-    assert tuple(document["datasets"][-1]) == CSV_HEADER
-    assert list(list_rows(LISTED))[-1] == [
+        row[-2] = " ".join(split["name"] for split in row[-2])
+    assert rows == list(map(list, list_rows(LISTED).rows()))
+    assert tuple(document["datasets"][-1]) == list_rows(LISTED).fields
+    assert rows[-1] == [
         "mnist", None, "3.0.1", None, "catalog", "tfrecord", 7, None, "train", None,
     ]  # fmt: skip

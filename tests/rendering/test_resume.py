@@ -20,7 +20,6 @@ from shardctl.planning.resume.proof import Proof
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.rendering.resume import (
-    CSV_HEADER,
     proof_line,
     resume_json,
     resume_rows,
@@ -221,13 +220,13 @@ def test_a_proof_is_the_last_field_of_a_plan_file() -> None:
 
 def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
     plan = resume_on_hosts(TOY, "train", hosts=2, to_hosts=3, consumed=[1, 2])
-    text = "".join(to_csv(CSV_HEADER, resume_rows(plan, None)))
+    text = "".join(to_csv(resume_rows(plan, None)))
     rows = list(csv.DictReader(io.StringIO(text)))
     assert [row["host"] for row in rows] == sorted(row["host"] for row in rows)
     assert {row["host"] for row in rows} == {"0/3", "1/3", "2/3"}
     assert sum(int(row["take"]) for row in rows) == 8
     alone = resume(TOY, "train", ReadSettings(cycle=1), consumed=2)
-    text = "".join(to_csv(CSV_HEADER, resume_rows(alone, None)))
+    text = "".join(to_csv(resume_rows(alone, None)))
     assert text.splitlines()[1] == ",toy-train-00000,train,2,1,3"
 
 

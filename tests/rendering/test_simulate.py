@@ -15,6 +15,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shardctl.core.columns import stream_of
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import utf8
@@ -24,7 +25,6 @@ from shardctl.planning.locate import MATCH_FIELDS, locate
 from shardctl.planning.simulate import Simulation, simulate
 from shardctl.rendering.locate import locate_rows
 from shardctl.rendering.simulate import (
-    CSV_HEADER,
     array_file,
     array_num_bytes,
     id_lines,
@@ -41,7 +41,7 @@ from tests.rendering.simulations import simulated, text
 WRITERS: dict[str, Callable[[Simulation], Iterable[Any]]] = {
     "json": simulate_json,
     "yaml": simulate_yaml,
-    "csv": lambda simulation: to_csv(CSV_HEADER, simulate_rows(simulation)),
+    "csv": lambda simulation: to_csv(simulate_rows(simulation)),
     "ids": id_lines,
     "tfds-ids": tfds_id_lines,
     "jsonl": simulate_lines,
@@ -171,7 +171,7 @@ def test_every_format_is_what_its_own_writer_makes_of_each_row() -> None:
         records = [json_line(dict(zip(MATCH_FIELDS, row, strict=True))) for row in rows]
         expected = {
             "jsonl": "".join(f"{record}\n" for record in records),
-            "csv": "".join(to_csv(MATCH_FIELDS, rows)),
+            "csv": "".join(to_csv(stream_of(MATCH_FIELDS, rows))),
             "ids": "".join(f"{row[3]}\n" for row in rows),
             "tfds-ids": "".join(f"{row[4]}\n" for row in rows),
         }
@@ -182,7 +182,7 @@ def test_every_format_is_what_its_own_writer_makes_of_each_row() -> None:
         assert written(simulation, "yaml").decode().endswith(_yaml_ids(simulation))
         if rows:
             located = locate(dataset, spec, settings, position=[row[0] for row in rows])
-            assert "".join(to_csv(MATCH_FIELDS, locate_rows(located))) == expected["csv"]
+            assert "".join(to_csv(locate_rows(located))) == expected["csv"]
             assert list(located.matches.records) == [
                 dict(zip(MATCH_FIELDS, row, strict=True)) for row in rows
             ]

@@ -13,7 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
 from shardctl.planning.verify import FirstDifference, Verification, Window
 from shardctl.rendering.text.tables import PLAIN, Screen
-from shardctl.rendering.verify import CSV_HEADER, verify_document, verify_rows, verify_table
+from shardctl.rendering.verify import verify_document, verify_rows, verify_table
 
 TOY = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(3, 4)),))
 AS_PREDICTED = Verification(
@@ -193,13 +193,13 @@ def test_the_document_says_what_was_compared_and_by_which_versions() -> None:
 
 def test_csv_has_a_row_for_what_differs() -> None:
     found = replace(AS_PREDICTED, first_difference=PARTED, files=(SHORT, GONE))
-    assert "".join(to_csv(CSV_HEADER, verify_rows(found))).splitlines() == [
+    assert "".join(to_csv(verify_rows(found))).splitlines() == [
         "kind,where,expected,found,reason",
         "order,3,3,5,",
         "file,b,4,2,",
         "file,c,1000,,no such file",
     ]
-    assert list(verify_rows(AS_PREDICTED)) == []
+    assert list(verify_rows(AS_PREDICTED).rows()) == []
 
 
 def test_what_differs_is_marked_where_colour_is_shown() -> None:
@@ -237,6 +237,6 @@ def test_what_else_of_a_loader_differs_is_in_every_format() -> None:
     assert "not as predicted: ReadSettings(epochs=2): another order\n" in text(unequal)
     assert verify_document(unequal)["unequal"] == ["ReadSettings(epochs=2): another order"]
     assert "unequal" not in verify_document(OF_GRAIN)
-    assert "".join(to_csv(CSV_HEADER, verify_rows(unequal))).splitlines()[1] == (
+    assert "".join(to_csv(verify_rows(unequal))).splitlines()[1] == (
         "unequal,,,,ReadSettings(epochs=2): another order"
     )

@@ -10,7 +10,6 @@ from shardctl.files.documents import to_csv
 from shardctl.readers.verifying.verify_files import FilesVerification, SplitFiles
 from shardctl.rendering.text.tables import PLAIN, Screen
 from shardctl.rendering.verify_files import (
-    CSV_HEADER,
     verify_files_document,
     verify_files_rows,
     verify_files_table,
@@ -115,7 +114,7 @@ def test_the_document() -> None:
 
 def test_a_row_for_each_problem() -> None:
     rows = verify_files_rows(replace(SOUND, findings=(DAMAGED, EXTRA)))
-    assert "".join(to_csv(CSV_HEADER, rows)).splitlines() == [
+    assert "".join(to_csv(rows)).splitlines() == [
         "split,filename,kind,expected,found,record,byte,reason",
         "train,toy-0,data,3,3,1,21,record 1: ..",
         ",toy-9,extra,,,,,too many",

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.torch.sampler import Drawing, asked_by_torchdata, drawing
+from shardctl.torch.sampler import Drawing, asked_by_torchdata, check_drawing, drawing
 
 
 class Asks:
@@ -77,7 +77,7 @@ def test_other_batches_are_refused(
     found: Drawing, settings: dict[str, Any], words: str | None
 ) -> None:
     if words is None:
-        found.check(ReadSettings(**settings), 25)
+        check_drawing(found, ReadSettings(**settings), 25)
         return
     with pytest.raises(UsageError, match=words):
-        found.check(ReadSettings(**settings), 25)
+        check_drawing(found, ReadSettings(**settings), 25)

@@ -14,7 +14,7 @@ from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts", pictures=True))
-_SWEEP = Formats(renderers=verb_formats("rendering.hosts.sweep", "sweep", pictures=True))
+_SWEEP = Formats(renderers=verb_formats("rendering.hosts.hosts", "sweep", pictures=True))
 _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 
 

@@ -42,7 +42,7 @@ _RULES = Formats(
         "table": as_table("rendering.lint:rules_table"),
         "json": as_json("rendering.lint:rules_document"),
         "yaml": as_yaml("rendering.lint:rules_document"),
-        "csv": as_csv("rendering.lint:rules_rows", header="RULES_CSV_HEADER"),
+        "csv": as_csv("rendering.lint:rules_rows"),
         "github": as_table("rendering.lint:rules_table"),  # rules are not at a line of a file
     }
 )

@@ -89,9 +89,9 @@ def verify(
 ) -> None:
     """Read the order with the real TFDS and TensorFlow, and compare it with the prediction.
 
-    A longer order is compared in windows from its start to its end. The files that are read are
-    first counted and checked whole, record by record. Without files, tf.data reads index ranges.
-    Exits with 1 if anything differs.
+    Of a longer order the beginning is compared. The files that are read are first counted and
+    checked whole, record by record. Without files, tf.data reads index ranges. Exits with 1 if
+    anything differs.
 
     With --loader the installed Grain, PyTorch or Hugging Face Datasets reads, from the first
     example on. A version that nobody has compared runs 100 random settings besides; if they are

@@ -42,6 +42,11 @@ class FileInstruction:
             )
 
     @property
+    def last_id(self) -> int:
+        """The last example that is read, counted as the first is."""
+        return self.first_id + self.take - 1
+
+    @property
     def _is_plain(self) -> bool:
         numbers = type(self.skip) is type(self.take) is type(self.examples_in_shard) is int
         texts = type(self.filename) is type(self.split) is str

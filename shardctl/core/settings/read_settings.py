@@ -181,7 +181,7 @@ class ReadSettings:
     def _check_stages(self, stages: Pipeline) -> None:
         from shardctl.core.settings.within_stages import with_known_settings
 
-        beside = [name for name in _SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
+        beside = [name for name in SHORT_FORM if getattr(self, name) != _DEFAULTS[name]]
         if self.host is not None and self.host_mode.reads_all:
             beside.append("host_by")
         if beside:
@@ -384,7 +384,7 @@ _IN_STAGES = {
 _OF_LOADERS = tuple(
     setting.field for setting in SETTINGS if setting.about == "loader" and setting.name != "loader"
 )
-_SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
+SHORT_FORM = tuple(name for name in _IN_STAGES if name != "host_by")
 _DEFAULTS = {field.name: field.default for field in fields(ReadSettings)}
 _LONGEST_SHOWN = 400  # characters of stages, in a repr
 _MOST_SHOWN = 8  # files of an order, in a repr

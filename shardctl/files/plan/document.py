@@ -5,22 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
+from dataclasses import fields as dataclass_fields
 from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, distinct
+from shardctl.core.arrays import distinct
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import (
     CALLS,
     AfterRead,
-    FurtherEpoch,
-    HostShare,
     ResumePlan,
-    ShuffleState,
     TfCall,
 )
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -76,7 +74,15 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "file_instructions": plan.instructions if listed else None,
     }
     if plan.hosts:
-        document["hosts"] = [_host(host) for host in plan.hosts]
+        document["hosts"] = [
+            {
+                "index": host.index,
+                "count": host.count,
+                "num_examples": host.num_examples,
+                "file_instructions": host.instructions,
+            }
+            for host in plan.hosts
+        ]
     document |= {
         "num_pending_instructions": plan.num_pending_instructions,
         "read_config": plan.read_config,
@@ -85,22 +91,21 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
         "exact": plan.exact,
     }
     if plan.stop is not None:
-        document["stop"] = asdict(plan.stop)
+        document["stop"] = _record(plan.stop)
     if plan.pending is not None:
         document["pending"] = list(plan.pending)
-    if plan.shuffle is not None:
-        document["shuffle"] = _with_seeds(plan.shuffle, "seeds")
-    if plan.unseeded is not None:
-        document["unseeded"] = asdict(plan.unseeded)
-    if plan.reader_state is not None:
-        document["reader"] = asdict(plan.reader_state)
+    for key, state in (
+        ("shuffle", plan.shuffle),
+        ("unseeded", plan.unseeded),
+        ("reader", plan.reader_state),
+    ):
+        if state is not None:
+            document[key] = _record(state)
     document["num_further_epochs"] = plan.num_further_epochs
-    document["further_epochs"] = [
-        _with_seeds(epoch, "file_seeds", "buffer_seeds") for epoch in plan.further_epochs
-    ]
+    document["further_epochs"] = list(map(_record, plan.further_epochs))
     if plan.has_stages:
         document["continued_by"] = plan.continued_by
-        document["sources"] = list(map(asdict, plan.sources))
+        document["sources"] = list(map(_record, plan.sources))
     if plan.continued_by == "loader":
         document["advice"] = list(plan.advice)
     if plan.from_seen:
@@ -108,6 +113,15 @@ def plan_fields(plan: ResumePlan) -> PlanDocument:
     if plan.from_consumed:
         document["from_consumed"] = list(plan.from_consumed)
     return document
+
+
+def _record(value: Any) -> PlanDocument:
+    """Return a frozen value by its fields, kernel seeds as a pair of numbers."""
+    found = {field.name: getattr(value, field.name) for field in dataclass_fields(value)}
+    return {
+        name: [one.seed, one.seed2] if isinstance(one, KernelSeeds) else one
+        for name, one in found.items()
+    }
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
@@ -141,41 +155,14 @@ def _add(digest: Any, reads: Reads) -> None:
         digest.update(names.encode("utf-8", "surrogatepass") + b"\0\0")
     used = distinct(reads.split)
     digest.update("\0".join(reads.split_names[i] for i in used.tolist()).encode())
-    columns: list[Callable[[Reads], Int64s]] = [
-        lambda part: np.searchsorted(used, part.split),
-        lambda part: part.skip,
-        lambda part: part.take,
-        lambda part: part.examples_in_shard,
-    ]
-    if reads.names_repeat:
-        columns.append(_shards)
+    columns = [reads.split, reads.skip, reads.take, reads.examples_in_shard]
+    if reads.names_repeat and reads.shard_index is not None:
+        columns.append(reads.shard_index)
     for column in columns:
-        for start in range(0, len(reads), size):
-            part = reads.select(slice(start, start + size))
-            digest.update(np.ascontiguousarray(column(part), "<i8"))
-
-
-def _shards(reads: Reads) -> Int64s:
-    shards = reads.shard_index
-    return reads.shard[:0] if shards is None else shards
-
-
-def _with_seeds(state: ShuffleState | FurtherEpoch, *names: str) -> PlanDocument:
-    """Return a value by its fields, those that are kernel seeds as a pair of numbers."""
-    record = asdict(state)
-    for name in names:
-        seeds: KernelSeeds | None = getattr(state, name)
-        record[name] = None if seeds is None else [seeds.seed, seeds.seed2]
-    return record
-
-
-def _host(host: HostShare) -> PlanDocument:
-    return {
-        "index": host.index,
-        "count": host.count,
-        "num_examples": host.num_examples,
-        "file_instructions": host.instructions,
-    }
+        for start in range(0, len(column), size):
+            part = column[start : start + size]
+            part = np.searchsorted(used, part) if column is reads.split else part
+            digest.update(np.ascontiguousarray(part, "<i8"))
 
 
 # The calls behind the reader in a plan file: values, and the words that older files have.
@@ -213,34 +200,20 @@ def read_call(value: object) -> TfCall:
         raise DatasetError(
             f"{what}: {fields.shown(record.get('call'))}; there are {choices(_KINDS)}"
         )
-    arguments = {key: value for key, value in record.items() if key != "call"}
-    return fields.record(kind, arguments, f"after_read.{kind.call}")
-
-
-# Each group is named after the argument that it says.
-_WORDS = re.compile(
-    r"shard\((?P<num_shards>\d{1,19}), (?P<index>\d{1,19})\)"
-    r"( of all but the first (?P<skip_instructions>\d{1,19}) instructions, "
-    r"which are this host's alone)?"
-    r"|shuffle\((?P<buffer_size>-?\d{1,19}), seed=(?P<seed>-?\d{1,19}|None)\)"
-    r"|take\((?P<count>\d{1,19})\)"
-    r"|concatenate\(epochs (?P<first_epoch>\d{1,19}) to (?P<last_epoch>\d{1,19})\)"
-    r"|batch\((?P<batch_size>\d{1,19})(?P<drop_remainder>|, drop_remainder=True)\)",
-    re.ASCII,
-)
+    arguments = {key: found for key, found in record.items() if key != "call"}
+    call: TfCall = fields.record(kind, arguments, f"after_read.{kind.call}")
+    if isinstance(value, str) and str(call) != value:
+        raise DatasetError(f"after_read holds calls, not {fields.shown(value)}")
+    return call
 
 
 def _of_words(text: str) -> dict[str, object]:
     """Return the mapping of a call that was written as text, as all were in older files."""
-    match = _WORDS.fullmatch(text)
-    if match is None:
+    name = text.partition("(")[0]
+    if name not in _KINDS:
         raise DatasetError(f"after_read holds calls, not {fields.shown(text)}")
-    record: dict[str, object] = {"call": text.partition("(")[0]}
-    for name, word in match.groupdict().items():
-        if word is None:
-            continue  # of another call
-        if name == "drop_remainder":
-            record[name] = bool(word)
-        else:
-            record[name] = None if word == "None" else int(word)
-    return record
+    words = re.findall(r"-?[0-9]{1,19}|None", text)
+    values = [None if word == "None" else int(word) for word in words]
+    names = [field.name for field in dataclass_fields(_KINDS[name])]
+    of_batch = {"drop_remainder": text.endswith("=True)")} if "drop_remainder" in names else {}
+    return {"call": name, **dict(zip(names, values, strict=False)), **of_batch}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.reads import Reads
@@ -32,25 +32,11 @@ from shardctl.files.head import read_identity, read_split_sizes
 from shardctl.files.plan.document import DIGEST, PLAN_KIND, PLAN_VERSION, digest_of, read_call
 from shardctl.files.yaml_text import parse_document
 
-_REQUIRED = (
-    "dataset",
-    "ordered",
-    "splits",
-    "spec",
-    "pipeline",
-    "consumed",
-    "epoch",
-    "remaining",
-    "remaining_total",
-    "file_instructions",
-    "num_pending_instructions",
-    "read_config",
-    "after_read",
-    "mode",
-    "exact",
-    "num_further_epochs",
-    "further_epochs",
-    DIGEST,
+_REQUIRED = re.findall(
+    r"\w+",
+    "dataset ordered splits spec pipeline consumed epoch remaining remaining_total "
+    "file_instructions num_pending_instructions read_config after_read mode exact "
+    f"num_further_epochs further_epochs {DIGEST}",
 )
 
 
@@ -120,13 +106,15 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
     listed = document["file_instructions"]
     instructions = read_instructions([] if listed is None else listed, names, "file_instructions")
     hosts = [
-        (fields.mapping(item, "a host"), f"hosts, entry {number}")
+        _host(item, f"hosts, entry {number}", names)
         for number, item in enumerate(fields.items(document.get("hosts", []), "hosts"))
     ]
-    shares = [read_instructions(host.get("file_instructions"), names, what) for host, what in hosts]
-    _check_digest(document, instructions, shares)
+    _check_digest(document, instructions, hosts)
     settings = settings_of_document(fields.mapping(document["pipeline"], "pipeline"), "pipeline")
     on_tf_data = settings.reader.on_tf_data
+    calls = fields.items(document["after_read"], "after_read")
+    by = document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader"
+    reader = document.get("reader")
     plan = fields.record(
         ResumePlan,
         document,
@@ -135,21 +123,10 @@ def _plan(document: Mapping[str, object]) -> ResumePlan:
         remaining=_left(document, "remaining"),
         remaining_total=_left(document, "remaining_total"),
         instructions=instructions,
-        reader_state=_reader_state(document.get("reader")),
-        hosts=tuple(
-            _host(host, what, reads) for (host, what), reads in zip(hosts, shares, strict=True)
-        ),
-        after_read=tuple(
-            map(
-                read_call if on_tf_data else _loader_call,
-                fields.items(document["after_read"], "after_read"),
-            )
-        ),
-        continued_by=fields.word(
-            CONTINUED_BY,
-            document.get("continued_by", CONTINUED_BY[0]) if on_tf_data else "loader",
-            "continued_by",
-        ),
+        reader_state=None if reader is None else fields.record(ReaderState, reader, "reader"),
+        hosts=tuple(hosts),
+        after_read=tuple(map(read_call if on_tf_data else _loader_call, calls)),
+        continued_by=fields.word(CONTINUED_BY, by, "continued_by"),
         stretches=(),
         shared=None,
         warnings=(),
@@ -166,27 +143,43 @@ def _check_derived(document: Mapping[str, object], plan: ResumePlan) -> None:
     ):
         if document[key] != value:
             raise DatasetError(f"{key} is not what {other} comes to, {json.dumps(value)}")
-    listed = plan.lists_rest or plan.read_config is not None
-    if listed is (document["file_instructions"] is None):
-        raise DatasetError("file_instructions are null where those of a loader are too many alone")
-    if (plan.stop is None) != (
-        plan.read_config is not None or plan.from_seen or bool(plan.from_consumed)
-    ):
-        raise DatasetError("stop is of a plan of another loader")
-    if ("continued_by" in document or plan.sources) and not plan.has_stages:
-        raise DatasetError("continued_by or sources of a pipeline without stages")
-    if plan.continued_by == "shardctl.tfds" and (plan.mode != "exact" or plan.num_instructions):
-        raise DatasetError(f"continued_by {plan.continued_by} is exact, without file instructions")
+    on_tf_data, by_bridge = plan.read_config is not None, plan.continued_by == "shardctl.tfds"
+    unlisted = document["file_instructions"] is None
     left = {plan.remaining, plan.remaining_total}
-    if WITHOUT_END in left and len(left) > 1:
-        raise DatasetError("remaining of a pipeline without end")
-    if plan.continued_by != "shardctl.tfds" and not plan.has_end:
-        raise DatasetError("file instructions of a pipeline without end")
-    if (plan.mode in UNSEEDED_MODES) != (plan.unseeded is not None):
-        found = "without" if plan.unseeded is None else "with"
-        raise DatasetError(f"mode {plan.mode} {found} a buffer that is unseeded")
-    if plan.unseeded is not None and not plan.settings.buffer_is_open:
-        raise DatasetError(f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none")
+    unseeded = plan.unseeded is not None
+    for wrong, text in (
+        (
+            (plan.lists_rest or on_tf_data) is unlisted,
+            "file_instructions are null where those of a loader are too many alone",
+        ),
+        (
+            (plan.stop is None) != (on_tf_data or plan.from_seen or bool(plan.from_consumed)),
+            "stop is of a plan of another loader",
+        ),
+        (
+            ("continued_by" in document or plan.sources) and not plan.has_stages,
+            "continued_by or sources of a pipeline without stages",
+        ),
+        (
+            by_bridge and (plan.mode != "exact" or plan.num_instructions),
+            f"continued_by {plan.continued_by} is exact, without file instructions",
+        ),
+        (WITHOUT_END in left and len(left) > 1, "remaining of a pipeline without end"),
+        (
+            not by_bridge and not plan.has_end,
+            "file instructions of a pipeline without end",
+        ),
+        (
+            (plan.mode in UNSEEDED_MODES) != unseeded,
+            f"mode {plan.mode} {'with' if unseeded else 'without'} a buffer that is unseeded",
+        ),
+        (
+            unseeded and not plan.settings.buffer_is_open,
+            f"mode {plan.mode} of a pipeline whose buffer has a seed, or is none",
+        ),
+    ):
+        if wrong:
+            raise DatasetError(text)
 
 
 def _left(document: Mapping[str, object], name: str) -> int:
@@ -196,18 +189,15 @@ def _left(document: Mapping[str, object], name: str) -> int:
 
 
 def _check_digest(
-    document: Mapping[str, object],
-    instructions: Reads,
-    shares: Sequence[Reads],
+    document: Mapping[str, object], instructions: Reads, hosts: Sequence[HostShare]
 ) -> None:
     content: dict[str, Any] = dict(document)
     if document["file_instructions"] is not None:
         content["file_instructions"] = instructions
     if "hosts" in document:
-        hosts = fields.items(document["hosts"], "hosts")
         content["hosts"] = [
-            {**fields.mapping(host, "a host"), "file_instructions": reads}
-            for host, reads in zip(hosts, shares, strict=True)
+            {**item, "file_instructions": host.instructions}
+            for item, host in zip(content["hosts"], hosts, strict=True)
         ]
     try:
         found = digest_of(content)
@@ -217,10 +207,6 @@ def _check_digest(
         raise DatasetError(
             "the plan does not match its digest: it was cut off or edited; make it anew"
         )
-
-
-def _reader_state(value: object) -> ReaderState | None:
-    return None if value is None else fields.record(ReaderState, value, "reader")
 
 
 def _loader_call(value: object) -> LoaderCall:
@@ -234,7 +220,9 @@ def _loader_call(value: object) -> LoaderCall:
     return LoaderCall(call=fields.name(record.get("call"), what), arguments=numbers)
 
 
-def _host(value: Mapping[str, object], what: str, reads: Reads) -> HostShare:
+def _host(item: object, what: str, names: Mapping[str, int]) -> HostShare:
+    value = fields.mapping(item, "a host")
+    reads = read_instructions(value.get("file_instructions"), names, what)
     index, count, num_examples = (
         fields.count(value.get(name), f"{name} of {what}")
         for name in ("index", "count", "num_examples")
@@ -252,8 +240,12 @@ def _host(value: Mapping[str, object], what: str, reads: Reads) -> HostShare:
 _RECORD = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def read_instructions(value: object, names: Mapping[str, int], what: str) -> Reads:
+def read_instructions(
+    value: object, names: Mapping[str, int], what: str, *, more: tuple[str, ...] = ()
+) -> Reads:
     """Return a list of file instructions; `names` are the splits with their places.
+
+    more: keys that each record has besides.
 
     Raises:
         DatasetError: no list, a record with other fields, a split that is not there, or a skip and
@@ -261,15 +253,26 @@ def read_instructions(value: object, names: Mapping[str, int], what: str) -> Rea
     """
     records = fields.items(value, what)
     with_shards = bool(records) and isinstance(records[0], dict) and "shard_index" in records[0]
-    keys = (*_RECORD, "shard_index") if with_shards else _RECORD
+    keys = (*_RECORD, *more, *(("shard_index",) if with_shards else ()))
     if not _are_alike(records, keys, names):
-        _refuse(records, keys, names, what)
+        number = next(i for i, one in enumerate(records) if not _are_alike([one], keys, names))
+        raise DatasetError(
+            f"{what}, entry {number}: {choices(keys)} are needed, in this order, of a file of a "
+            f"split; the splits are {choices(names)}"
+        )
     numbers = {
         key: fields.counts(list(map(itemgetter(key), records)), f"{what}, entry {{}}: {key}")
         for key in keys[2:]
+        if key not in more
     }
     skip, take, lengths, *shards = (packed.int64s() for packed in numbers.values())
-    _check_fit(skip, take, lengths, what)
+    wrong = np.flatnonzero((skip > lengths) | (take > lengths - skip))
+    if wrong.size:
+        at = int(wrong[0])
+        raise DatasetError(
+            f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
+            f"{lengths[at]} examples"
+        )
     return Reads(
         files=NamedFiles(
             split_names=tuple(names),
@@ -293,31 +296,3 @@ def _are_alike(records: Sequence[Any], keys: tuple[str, ...], names: Mapping[str
         and all(set(map(type, map(itemgetter(key), records))) <= {str} for key in keys[:2])
         and set(map(itemgetter("split"), records)) <= names.keys()
     )
-
-
-def _refuse(
-    records: Sequence[Any], keys: tuple[str, ...], names: Mapping[str, int], what: str
-) -> None:
-    """Raise for the first record that is not like the others."""
-    for number, record in enumerate(records):
-        if not isinstance(record, dict) or tuple(record) != keys:
-            raise DatasetError(
-                f"{what}, entry {number}: {choices(keys)} are needed, in this order, not "
-                f"{choices(record) if isinstance(record, dict) else fields.shown(record)}"
-            )
-        name, split = record["filename"], record["split"]
-        if not (isinstance(name, str) and isinstance(split, str) and split in names):
-            raise DatasetError(
-                f"{what}, entry {number}: file {fields.shown(name)} of split "
-                f"{fields.shown(split)}; the splits are {choices(names)}"
-            )
-
-
-def _check_fit(skip: Int64s, take: Int64s, lengths: Int64s, what: str) -> None:
-    wrong = np.flatnonzero((skip > lengths) | (take > lengths - skip))
-    if wrong.size:
-        at = int(wrong[0])
-        raise DatasetError(
-            f"{what}, entry {at}: skip {skip[at]} and take {take[at]} do not fit a file of "
-            f"{lengths[at]} examples"
-        )

@@ -12,7 +12,6 @@ from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.plan.document import resume_document
 
 _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
-CSV_HEADER = ("host", *_KEYS)
 
 
 def plan_json(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
@@ -41,7 +40,7 @@ def instruction_rows(plan: ResumePlan) -> RecordStream:
     """Return a CSV row for each file instruction; the host is empty where the plan is for one."""
     shares = [(f"{host.index}/{host.count}", host.instructions) for host in plan.hosts]
     return RecordStream(
-        CSV_HEADER,
+        ("host", *_KEYS),
         lambda: (
             (count, [host, *cells])
             for host, reads in ((None, plan.instructions), *shares)

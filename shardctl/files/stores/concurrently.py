@@ -6,9 +6,9 @@ that Ctrl-C would take as long as the slowest request.
 
 from __future__ import annotations
 
+import itertools
 import queue
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
@@ -19,25 +19,31 @@ Answer = TypeVar("Answer")
 def concurrently(
     function: Callable[[Item], Answer], items: Iterable[Item], *, at_once: int
 ) -> Iterator[Answer]:
-    """Yield the answers in the order of the items; the first error ends it.
-
-    No more than twice `at_once` items are taken ahead of the answer that is waited for, so items
-    and answers may be without end.
+    """Yield the answers in the order of the items; the first error in that order ends it.
 
     >>> list(concurrently(len, ["a", "bc"], at_once=2))
     [1, 2]
     """
-    ahead: deque[_Call] = deque()
-    threads = _Threads(function, at_once)
-    try:
-        for item in items:
-            ahead.append(threads.call(item))
-            while len(ahead) >= 2 * at_once or (ahead and ahead[0].done.is_set()):
-                yield _waited_for(ahead.popleft())
-        while ahead:
-            yield _waited_for(ahead.popleft())
-    finally:
-        threads.end()
+
+    def numbered(item: tuple[int, Item]) -> tuple[int, Answer | None, BaseException | None]:
+        try:
+            return item[0], function(item[1]), None
+        except BaseException as error:
+            return item[0], None, error
+
+    held: dict[int, tuple[Any, BaseException | None]] = {}
+    following = itertools.count()
+    number = next(following)
+    # In pieces of a second: Windows hears of Ctrl-C between them only.
+    for found in as_answered(numbered, enumerate(items), at_once=at_once, wait=1.0):
+        if found is not None:
+            held[found[0]] = found[1:]
+        while number in held:
+            answer, error = held.pop(number)
+            if error is not None:
+                raise error
+            yield answer
+            number = next(following)
 
 
 def as_answered(
@@ -50,87 +56,38 @@ def as_answered(
     >>> sorted(answer for answer in as_answered(len, ["a", "bc"], at_once=2, wait=9) if answer)
     [1, 2]
     """
-    answered: queue.SimpleQueue[_Call] = queue.SimpleQueue()
-    threads = _Threads(function, at_once, answered.put)
-    source, left = iter(items), 0
+    waiting: queue.SimpleQueue[list[Item]] = queue.SimpleQueue()
+    answered: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    ended = False
+
+    def work() -> None:
+        while (item := waiting.get()) and not ended:
+            try:
+                answered.put((function(*item), None))
+            except BaseException as error:
+                answered.put((None, error))
+
+    source, num_left, num_threads = iter(items), 0, 0
     try:
         while True:
-            while left < 2 * at_once:
-                try:
-                    item = next(source)
-                except StopIteration:
-                    break
-                threads.call(item)
-                left += 1
-            if not left:
+            for item in itertools.islice(source, 2 * at_once - num_left):
+                waiting.put([item])
+                num_left += 1
+                if num_threads < at_once:
+                    threading.Thread(target=work, name="shardctl request", daemon=True).start()
+                    num_threads += 1
+            if not num_left:
                 return
             try:
-                call = answered.get(timeout=wait)
+                answer, error = answered.get(timeout=wait)
             except queue.Empty:
                 yield None
                 continue
-            left -= 1
-            yield call.result()
-    finally:
-        threads.end()
-
-
-class _Call:
-    """One call: what it is made with, and what came of it."""
-
-    def __init__(self, item: Any) -> None:
-        self.item, self.answer = item, None
-        self.error: BaseException | None = None
-        self.done = threading.Event()
-
-    def run(self, function: Callable[[Any], Any]) -> None:
-        try:
-            self.answer = function(self.item)
-        except BaseException as error:
-            self.error = error
-        self.done.set()
-
-    def result(self) -> Any:
-        if self.error is not None:
-            raise self.error
-        return self.answer
-
-
-class _Threads:
-    """Up to `at_once` threads that make calls of a function; they begin as calls are asked for."""
-
-    def __init__(
-        self,
-        function: Callable[[Any], Any],
-        at_once: int,
-        answered: Callable[[_Call], None] = lambda call: None,
-    ) -> None:
-        self._function, self._at_once, self._answered = function, at_once, answered
-        self._waiting: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
-        self._count, self._ended = 0, False
-
-    def call(self, item: Any) -> _Call:
-        call = _Call(item)
-        self._waiting.put(call)
-        if self._count < self._at_once:
-            self._count += 1
-            threading.Thread(target=self._work, name="shardctl request", daemon=True).start()
-        return call
-
-    def end(self) -> None:
-        """Let the threads end with the call that they are at; nobody waits for them."""
-        self._ended = True
-        for _ in range(self._count):
-            self._waiting.put(None)
-
-    def _work(self) -> None:
-        while (call := self._waiting.get()) is not None:
-            if not self._ended:
-                call.run(self._function)
-                self._answered(call)
-
-
-def _waited_for(call: _Call) -> Any:
-    while not call.done.wait(1.0):  # in pieces: Windows hears of Ctrl-C between them only
-        pass
-    return call.result()
+            num_left -= 1
+            if error is not None:
+                raise error
+            yield answer
+    finally:  # the threads end with the call that they are at; nobody waits for them
+        ended = True
+        for _ in range(num_threads):
+            waiting.put([])

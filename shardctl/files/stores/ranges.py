@@ -1,43 +1,21 @@
-"""A remote file as ranges of its bytes: near ones fetched as one, far ones at once."""
+"""A remote file as ranges of its bytes."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.concurrently import concurrently
-from shardctl.files.stores.failures import limits, shown
+from shardctl.files.stores.failures import shown
 
 if TYPE_CHECKING:
-    from shardctl.files.stores.store import StoredFile
+    from shardctl.files.stores.store import ByteSource, StoredFile
 
-# A request takes some 20 ms and its price; at 10 MB/s that many bytes are read meanwhile.
-GAP = 128 << 10
-# What is merged stays small enough that several such pieces are fetched at once.
-_LARGEST_MERGED = 8 << 20
 # A file that is read here and there is read in blocks; its end, where footers are, in one.
 _BLOCK, _TAIL = 128 << 10, 256 << 10
 
 Fetch = Callable[[int, int], bytes]
-
-
-def merged(ranges: Sequence[tuple[int, int]], gap: int = GAP) -> list[tuple[int, int]]:
-    """Return the ranges to fetch for `ranges`: sorted, apart by more than `gap`.
-
-    >>> merged([(500, 510), (0, 10), (20, 30)], gap=10)
-    [(0, 30), (500, 510)]
-    """
-    found: list[tuple[int, int]] = []
-    for start, stop in sorted(pair for pair in ranges if pair[0] < pair[1]):
-        if found and start - found[-1][1] <= gap:
-            first, last = found[-1]
-            if start < last or stop - first <= _LARGEST_MERGED:
-                found[-1] = (first, max(last, stop))
-                continue
-        found.append((start, stop))
-    return found
 
 
 class RemoteSource:
@@ -64,44 +42,21 @@ class RemoteSource:
             raise DatasetError(f"cannot read {name}: {len(data)} bytes came, not {stop - start}")
         return data
 
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return several ranges."""
-        inside = [(max(start, 0), min(stop, self.num_bytes)) for start, stop in ranges]
-        wanted = merged(inside)
-        at_once = limits().requests
-        if len(wanted) <= 1:
-            pieces = [self.read(*pair) for pair in wanted]
-        else:
-            pieces = list(concurrently(lambda pair: self.read(*pair), wanted, at_once=at_once))
-        return _cut(inside, wanted, pieces)
-
     def file(self) -> BinaryIO:
         """Return it as a seekable file that keeps the blocks it read last."""
-        return cast(BinaryIO, _RangeFile(self))
+        return cast(BinaryIO, RangeFile(self))
 
 
-def _cut(
-    ranges: Sequence[tuple[int, int]], wanted: Sequence[tuple[int, int]], pieces: Sequence[bytes]
-) -> list[bytes]:
-    order = sorted(range(len(ranges)), key=lambda index: ranges[index])
-    found, place = [b""] * len(ranges), 0
-    for index in order:
-        start, stop = ranges[index]
-        if start >= stop:
-            continue
-        while wanted[place][1] < stop:
-            place += 1
-        first = wanted[place][0]
-        found[index] = pieces[place][start - first : stop - first]
-    return found
+class RangeFile(io.RawIOBase):
+    """A seekable file over a source; each read is answered in full, as from a disk.
 
+    told: is called with the bytes that are read of the source, `num_bytes_read` in all.
+    """
 
-class _RangeFile(io.RawIOBase):
-    """A seekable file over a remote source; each read is answered in full, as from a disk."""
-
-    def __init__(self, source: RemoteSource) -> None:
+    def __init__(self, source: ByteSource, told: Callable[[int], None] | None = None) -> None:
         super().__init__()
-        self._source, self._at = source, 0
+        self.num_bytes_read = 0
+        self._source, self._told, self._at = source, told, 0
         self._blocks: list[tuple[int, bytes]] = []
 
     def readable(self) -> bool:
@@ -138,6 +93,9 @@ class _RangeFile(io.RawIOBase):
             if self._source.num_bytes - start <= _TAIL:
                 first, last = max(self._source.num_bytes - _TAIL, 0), self._source.num_bytes
             held = (first, self._source.read(first, last))
+            self.num_bytes_read += len(held[1])
+            if self._told is not None:
+                self._told(len(held[1]))
             # Two are kept: the end of the file, and where it is read.
             self._blocks = [*self._blocks[-1:], held]
         self._at = stop

@@ -6,7 +6,7 @@ or `/data/a`, never `pathlib.Path`, which makes one slash of two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
@@ -36,9 +36,6 @@ class ByteSource(Protocol):
 
     def read(self, start: int, stop: int) -> bytes:
         """Return the bytes [start, stop); fewer only where a local file became shorter."""
-
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return several ranges; near ones are fetched as one, far ones at once."""
 
     def file(self) -> BinaryIO:
         """Return it as a seekable file, for libraries that take one."""

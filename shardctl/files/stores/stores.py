@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import cache
@@ -148,10 +148,6 @@ class LocalSource:
         """Return the bytes [start, stop), fewer where the file became shorter."""
         self._file.seek(start)
         return self._file.read(stop - start)
-
-    def read_many(self, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Return several ranges."""
-        return [self.read(start, stop) for start, stop in ranges]
 
     def file(self) -> BinaryIO:
         """Return the open file."""

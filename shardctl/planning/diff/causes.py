@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from itertools import zip_longest
+from typing import Any, Literal
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.folder_order import folder_order, order_in_words
@@ -76,11 +77,18 @@ class Cause:
     stage: ChangedStage | None = None
 
 
+def _changed(kind: CauseKind, name: str, expected: object, actual: object, **more: Any) -> Cause:
+    return Cause(kind=kind, name=name, expected=expected, actual=actual, **more)
+
+
 def causes(expected: Snapshot, actual: Snapshot) -> tuple[Cause, ...]:
     """Return everything pinned in which two snapshots differ, the weightiest first."""
-    found = list(_rules(expected, actual))
+    found = []
+    rules = expected.rules, actual.rules
+    if rules[0].version != rules[1].version:
+        found.append(_changed("rules", "rules", *map(str, rules)))
     if expected.spec != actual.spec:
-        found.append(Cause(kind="spec", name="spec", expected=expected.spec, actual=actual.spec))
+        found.append(_changed("spec", "spec", expected.spec, actual.spec))
     found += pipeline_causes(expected.pipeline, actual.pipeline)
     identities = expected.identity, actual.identity
     # What became of the files is said split by split.
@@ -125,13 +133,7 @@ def pipeline_causes(
         return
     yield from setting_causes(_of_reader(expected), _of_reader(actual))
     for found in changed_stages(stages_of(old), stages_of(new)):
-        yield Cause(
-            kind="stage",
-            name=found.name,
-            expected=found.expected,
-            actual=found.actual,
-            stage=found,
-        )
+        yield _changed("stage", found.name, found.expected, found.actual, stage=found)
 
 
 def _of_reader(pipeline: Mapping[str, object]) -> dict[str, object]:
@@ -155,28 +157,16 @@ def setting_causes(expected: Mapping[str, object], actual: Mapping[str, object])
     loaders = [str(side.get("loader") or "tfds") for side in (expected, actual)]
     names = dict.fromkeys((*expected, *actual))
     if loaders[0] != loaders[1]:
-        yield Cause(kind="setting", name="loader", expected=loaders[0], actual=loaders[1])
+        yield _changed("setting", "loader", *loaders)
         of_both = [s.name for s in SETTINGS if all(s.is_read_by(loader) for loader in loaders)]
         names = {name: None for name in names if name in of_both and name != "loader"}
     for name in names:
-        if expected.get(name) != actual.get(name):
-            words = _what_changed(expected, actual) if name == "loader_version" else ""
-            yield Cause(
-                kind="setting",
-                name=name,
-                expected=expected.get(name),
-                actual=actual.get(name),
-                words=words,
-            )
-
-
-def _what_changed(expected: Mapping[str, object], actual: Mapping[str, object]) -> str:
-    """Return what another version of a loader's library made of the order, in words."""
-    loader = LOADERS.get(str(actual.get("loader")))
-    old, new = expected.get("loader_version"), actual.get("loader_version")
-    if loader is None or old is None or new is None:
-        return ""
-    return loader.changed_between(str(old), str(new), actual)
+        old, new = expected.get(name), actual.get(name)
+        if old != new:
+            words, loader = "", LOADERS.get(loaders[1]) if name == "loader_version" else None
+            if loader is not None and old is not None and new is not None:
+                words = loader.changed_between(str(old), str(new), actual)
+            yield _changed("setting", name, old, new, words=words)
 
 
 def dataset_causes(
@@ -185,24 +175,17 @@ def dataset_causes(
     """Yield the fields in which two datasets differ, and the splits whose folders do."""
     for found in differences(expected, actual):
         if found.field == "folders":
-            yield Cause(
-                kind="folders",
-                name=str(found.split),
-                expected=[folder.shown for folder in found.then],
-                actual=[folder.shown for folder in found.now],
+            yield _changed(
+                "folders",
+                str(found.split),
+                [folder.shown for folder in found.then],
+                [folder.shown for folder in found.now],
                 words=order_in_words(found.then, found.now),
                 certain=bool(found.then and found.now)
                 and folder_order(found.then, found.now) != "unknown",
             )
         elif found.field not in leaving_out:
-            yield Cause(kind="dataset", name=found.field, expected=found.then, actual=found.now)
-
-
-def _rules(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
-    if expected.rules.version != actual.rules.version:
-        yield Cause(
-            kind="rules", name="rules", expected=str(expected.rules), actual=str(actual.rules)
-        )
+            yield _changed("dataset", found.field, found.then, found.now)
 
 
 def _splits(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
@@ -211,12 +194,8 @@ def _splits(expected: Snapshot, actual: Snapshot) -> Iterator[Cause]:
     for name in dict.fromkeys((*before, *after)):
         old, new = before.get(name), after.get(name)
         if old is None or new is None:
-            yield Cause(
-                kind="split",
-                name=name,
-                expected=None if old is None else old.num_examples,
-                actual=None if new is None else new.num_examples,
-            )
+            sizes = (None if split is None else split.num_examples for split in (old, new))
+            yield _changed("split", name, *sizes)
         elif old != new:
             yield from _shards(old, new)
 
@@ -232,19 +211,11 @@ def _shards(old: PinnedSplit, new: PinnedSplit) -> Iterator[Cause]:
     if before is not None and after is not None:
         if before.digests == after.digests:
             return
-        pairs = zip(before.digests, after.digests, strict=False)
-        chunk = next(
-            (i for i, (a, b) in enumerate(pairs) if a != b),
-            min(len(before.digests), len(after.digests)),
-        )
+        pairs = enumerate(zip_longest(before.digests, after.digests))
+        chunk = next(index for index, (one, other) in pairs if one != other)
         where = f", from shard {chunk * size:,} to {(chunk + 1) * size - 1:,} at first"
-    yield Cause(
-        kind="shards",
-        name=old.name,
-        expected=f"{old.num_shards:,} shards, {old.num_examples:,} examples",
-        actual=f"{new.num_shards:,} shards, {new.num_examples:,} examples{where}",
-        change="hashed",
-    )
+    sizes = [f"{one.num_shards:,} shards, {one.num_examples:,} examples" for one in (old, new)]
+    yield _changed("shards", old.name, sizes[0], f"{sizes[1]}{where}", change="hashed")
 
 
 def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
@@ -252,13 +223,8 @@ def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
     if not before.keys() & after.keys():
         # Every file has another name, as when the number of shards is part of it.
         if old.files or new.files:
-            yield Cause(
-                kind="shards",
-                name=old.name,
-                expected=f"{_first_name(old)} .. of {old.num_shards:,}",
-                actual=f"{_first_name(new)} .. of {new.num_shards:,}",
-                change="renamed",
-            )
+            firsts = (f"{_first_name(split)} .. of {split.num_shards:,}" for split in (old, new))
+            yield _changed("shards", old.name, *firsts, change="renamed")
         before = dict(enumerate(old.shard_lengths))
         after = dict(enumerate(new.shard_lengths))
     changes: dict[ShardChange, list[ChangedShard]] = {"vanished": [], "appeared": [], "length": []}
@@ -269,27 +235,14 @@ def _changed_shards(old: Split, new: Split) -> Iterator[Cause]:
         change: ShardChange = (
             "vanished" if now is None else "appeared" if length is None else "length"
         )
-        changes[change].append(
-            ChangedShard(filename=_shown(key, old, new), expected=length, actual=now)
-        )
+        name = _shown(key, old, new)
+        changes[change].append(ChangedShard(filename=name, expected=length, actual=now))
     for kind, shards in changes.items():
         if shards:
-            yield Cause(
-                kind="shards",
-                name=old.name,
-                expected=old.num_shards if kind != "length" else None,
-                actual=new.num_shards if kind != "length" else None,
-                change=kind,
-                shards=tuple(shards),
-            )
+            counts = (None, None) if kind == "length" else (old.num_shards, new.num_shards)
+            yield _changed("shards", old.name, *counts, change=kind, shards=tuple(shards))
     if before == after and list(before) != list(after):
-        yield Cause(
-            kind="shards",
-            name=old.name,
-            expected=_first_name(old),
-            actual=_first_name(new),
-            change="renamed",
-        )
+        yield _changed("shards", old.name, *map(_first_name, (old, new)), change="renamed")
 
 
 _FileKey = int | tuple[str, int]

@@ -118,30 +118,24 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         raise UsageError(f"exact_limit={exact_limit}: a number of positions is needed")
     expected, actual = _in_one_version(expected, actual)
     trees = expected.snapshot.tree, actual.snapshot.tree
-    changes = causes(expected.snapshot, actual.snapshot)
-    positions = max(tree.num_examples for tree in trees)
     size, blocks = differing_blocks(*trees)
-    if not blocks:
-        nothing = Moved(at_least=0, at_most=0, positions=positions)
-        return Diff(
-            expected=expected,
-            actual=actual,
-            first=None,
-            neighbours=None,
-            moved=nothing,
-            changes=changes,
-        )
+    positions = max(tree.num_examples for tree in trees)
     orders = TwoOrders(expected=expected, actual=actual, size=size, positions=positions)
-    scan = orders.scan(blocks[0])
-    first = _first(orders, blocks[0], scan)
+    scan = orders.scan(blocks[0]) if blocks else None
+    first = _first(orders, blocks[0], scan) if blocks else None
+    neighbours = None
+    if first is not None and scan is not None:
+        start = max(first.position - NUM_NEIGHBOURS, 0)
+        old, new = orders.ids_of_both(start, min(first.position + NUM_NEIGHBOURS + 1, positions))
+        neighbours = Neighbours(start=start, expected=tuple(old), actual=tuple(new))
     return Diff(
         expected=expected,
         actual=actual,
         first=first,
-        neighbours=None if scan is None else _neighbours(orders, first.position),
-        notes=(*map(_note, orders.not_reproduced), *_long_blocks(orders)),
+        neighbours=neighbours,
         moved=_moved(orders, blocks, scan, exact_limit),
-        changes=changes,
+        changes=causes(expected.snapshot, actual.snapshot),
+        notes=(*map(_note, orders.not_reproduced), *_long_blocks(orders)),
     )
 
 
@@ -174,26 +168,14 @@ def _first(orders: TwoOrders, block: int, scan: Scan | None) -> OrderDifference:
     for position, old, new in orders.first_ids():
         if position >= start and old != new:
             return OrderDifference(position=position, stop=position + 1, expected=old, actual=new)
-    if start == min(side.snapshot.num_examples for side in (orders.expected, orders.actual)):
+    if start == orders.shorter:
         return _at(orders, start)  # one of them has ended
     return OrderDifference(position=start, stop=stop, expected=None, actual=None)
 
 
 def _at(orders: TwoOrders, position: int) -> OrderDifference:
-    (old,), (new,) = (
-        orders.ids(side, position, position + 1) for side in (orders.expected, orders.actual)
-    )
+    (old,), (new,) = orders.ids_of_both(position, position + 1)
     return OrderDifference(position=position, stop=position + 1, expected=old, actual=new)
-
-
-def _neighbours(orders: TwoOrders, position: int) -> Neighbours:
-    start = max(position - NUM_NEIGHBOURS, 0)
-    stop = min(position + NUM_NEIGHBOURS + 1, orders.positions)
-    return Neighbours(
-        start=start,
-        expected=tuple(orders.ids(orders.expected, start, stop)),
-        actual=tuple(orders.ids(orders.actual, start, stop)),
-    )
 
 
 def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_limit: int) -> Moved:
@@ -201,14 +183,14 @@ def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_l
     spans = [orders.span(block) for block in blocks]
     at_most = sum(stop - start for start, stop in spans)
     if first is not None and at_most <= exact_limit:
-        scans = [first, *map(orders.scan, blocks[1:])]
-        counts = [scan.num_positions for scan in scans if scan is not None]
+        counts = [first.num_positions]
+        for block in blocks[1:]:
+            scan = orders.scan(block)
+            counts += [] if scan is None else [scan.num_positions]
         if len(counts) == len(blocks):
-            count = sum(counts)
-            return Moved(at_least=count, at_most=count, positions=orders.positions)
+            return Moved(at_least=sum(counts), at_most=sum(counts), positions=orders.positions)
     # In a block before the end of both at least one position differs; past it all do.
-    shorter = min(side.snapshot.num_examples for side in (orders.expected, orders.actual))
-    at_least = sum(max(stop - max(start, shorter), 1) for start, stop in spans)
+    at_least = sum(max(stop - max(start, orders.shorter), 1) for start, stop in spans)
     return Moved(at_least=at_least, at_most=at_most, positions=orders.positions)
 
 
@@ -263,6 +245,11 @@ class TwoOrders:
     not_reproduced: list[PinnedOrder] = field(default_factory=list)
     too_long: bool = False
 
+    @property
+    def shorter(self) -> int:
+        """Number of positions of the one that ends first."""
+        return min(side.snapshot.num_examples for side in (self.expected, self.actual))
+
     def span(self, block: int) -> tuple[int, int]:
         """Return the positions [start, stop) of a block."""
         return block * self.size, min((block + 1) * self.size, self.positions)
@@ -299,6 +286,10 @@ class TwoOrders:
             if not side.holds(digests, size=self.size, block=block)
         ]
         return None if self.not_reproduced else Scan(first, count)
+
+    def ids_of_both(self, start: int, stop: int) -> list[list[Id | None]]:
+        """Return the ids of both at [start, stop)."""
+        return [self.ids(side, start, stop) for side in (self.expected, self.actual)]
 
     def ids(self, side: PinnedOrder, start: int, stop: int) -> list[Id | None]:
         """Return ids as ints, or as `split:id` where the two read several splits between them.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count, zip_longest
-from typing import Any
+from itertools import repeat, zip_longest
 
 from shardctl.core.dataset.folder_order import fingerprints_tell_order, first_of_two
 from shardctl.core.dataset.identity import DatasetHead
@@ -109,42 +108,32 @@ def diff_plans(expected: PlanListing, actual: PlanListing, *, labels: tuple[str,
 
 
 def _first(expected: ListedPlan | None, actual: ListedPlan | None) -> FirstRead | None:
-    pieces = zip_longest(_pieces(expected), _pieces(actual), fillvalue=())
-    for start, (old, new) in zip(count(0, _PIECE), pieces, strict=False):
-        if old == new:
-            continue
-        for position, (one, other) in enumerate(
-            zip_longest(zip(*old, strict=True), zip(*new, strict=True)), start
-        ):
-            if one != other:
-                return FirstRead(
-                    plan=_title(expected, actual),
-                    position=position,
-                    expected=_at(expected, position),
-                    actual=_at(actual, position),
-                )
-    return None
+    pairs = enumerate(zip_longest(_rows(expected), _rows(actual)))
+    position = next((place for place, (one, other) in pairs if one != other), None)
+    if position is None:
+        return None
+    return FirstRead(
+        plan=_title(expected, actual),
+        position=position,
+        expected=_at(expected, position),
+        actual=_at(actual, position),
+    )
 
 
-def _pieces(plan: ListedPlan | None) -> Iterator[tuple[list[Any], ...]]:
-    """Yield columns of some instructions: split, base name, shard where that is told, skip, take.
+def _rows(plan: ListedPlan | None) -> Iterator[tuple[File, int, int]]:
+    """Yield the file, skip and take of each instruction.
 
     The shard is told where a split has two files of one name.
     """
-    reads = None if plan is None else plan.reads
-    if reads is None:
+    if plan is None:
         return
-    shards = reads.shard_index if reads.names_repeat else None
+    reads, shards = plan.reads, plan.reads.shard_index if plan.reads.names_repeat else None
     for start in range(0, len(reads), _PIECE):
-        piece = slice(start, start + _PIECE)
-        skips = reads.skip[piece].tolist()
-        yield (
-            [reads.split_names[split] for split in reads.split[piece].tolist()],
-            reads.filenames(start, start + _PIECE),
-            [None] * len(skips) if shards is None else shards[piece].tolist(),
-            skips,
-            reads.take[piece].tolist(),
-        )
+        piece = reads.select(slice(start, start + _PIECE))
+        splits = map(reads.split_names.__getitem__, piece.split.tolist())
+        own = repeat(None, len(piece)) if shards is None else shards[start:][: len(piece)].tolist()
+        files = zip(splits, piece.filenames(), own, strict=True)
+        yield from zip(files, piece.skip.tolist(), piece.take.tolist(), strict=True)
 
 
 def _at(plan: ListedPlan | None, position: int) -> Reads | None:
@@ -174,9 +163,8 @@ def _files(expected: ListedPlan | None, actual: ListedPlan | None) -> Iterator[C
 
 def _ranges(plan: ListedPlan | None) -> dict[File, list[Range]]:
     ranges: dict[File, list[Range]] = {}
-    for columns in _pieces(plan):
-        for split, name, shard, skip, take in zip(*columns, strict=True):
-            ranges.setdefault((split, name, shard), []).append((skip, skip + take))
+    for file, skip, take in _rows(plan):
+        ranges.setdefault(file, []).append((skip, skip + take))
     return ranges
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal, TypeVar
 
@@ -63,130 +63,109 @@ def _sources(old: Source, new: Source, where: str, now: str) -> Iterator[Changed
         shared = f"shared {old.label}", f"shared {new.label}"
         yield from _pipelines(old.pipeline, new.pipeline, *shared)
         return
-    if old.fed_by and type(old) is type(new):
-        within = [one.name for one in old.parameters if one.takes in ("pipeline", "pipelines")]
-        words = _arguments(old, new, leaving_out=within)
-        if words:
-            yield _of_source(old, new, where, now, words)
+    alike = type(old) is type(new)
+    words = _arguments(old, new) if alike else ""
+    if words or not (alike and old.fed_by):
+        yield ChangedStage(
+            change="source",
+            name=old.called,
+            expected=text_of_part(old, is_source=True),
+            actual=text_of_part(new, is_source=True),
+            place=f"source of {where}" if where else "source",
+            place_now=f"source of {now}" if now else "source",
+            words=words or f"became {text_of_part(new, is_source=True)}",
+        )
+    if alike and old.fed_by:
         yield from _inputs(old.fed_by, new.fed_by, where, now)
         choices = (part.pipelines[len(part.fed_by) :] for part in (old, new))
         for before, after in zip(*choices, strict=True):
             yield from _pipelines(before, after, _in("choices", where), _in("choices", now))
-        return
-    words = _arguments(old, new) if type(old) is type(new) else ""
-    yield _of_source(old, new, where, now, words or f"became {text_of_part(new, is_source=True)}")
-
-
-def _of_source(old: Source, new: Source, where: str, now: str, words: str) -> ChangedStage:
-    place, place_now = (f"source of {at}" if at else "source" for at in (where, now))
-    return ChangedStage(
-        change="source",
-        name=old.called,
-        expected=text_of_part(old, is_source=True),
-        actual=text_of_part(new, is_source=True),
-        place=place,
-        place_now=place_now,
-        words=words,
-    )
 
 
 def _inputs(
     old: Sequence[Pipeline], new: Sequence[Pipeline], where: str, now: str
 ) -> Iterator[ChangedStage]:
     """Compare the inputs of a mixture, those most alike with each other."""
-    for before, after in aligned(old, new, cost_of_inputs, gap_of_input):
+    for before, after in aligned(old, new, likeness_of_inputs)[1]:
         at = None if before is None else _in(f"input {before}", where)
         at_now = None if after is None else _in(f"input {after}", now)
         if before is not None and after is not None:
             yield from _pipelines(old[before], new[after], at or "", at_now or "")
-            continue
-        text = text_of(old[before] if before is not None else new[after or 0])
-        yield ChangedStage(
-            change="left out" if after is None else "added",
-            name="input",
-            expected=text if after is None else None,
-            actual=None if after is None else text,
-            place=at,
-            place_now=at_now,
-            words="was left out" if after is None else "was added",
-        )
+        else:
+            expected = None if before is None else text_of(old[before])
+            actual = None if after is None else text_of(new[after])
+            yield _one_sided("input", expected, actual, at, at_now)
+
+
+def _one_sided(
+    name: str,
+    expected: str | None,
+    actual: str | None,
+    at: str | None,
+    at_now: str | None,
+    behind: str = "",
+) -> ChangedStage:
+    return ChangedStage(
+        change="left out" if actual is None else "added",
+        name=name,
+        expected=expected,
+        actual=actual,
+        place=at,
+        place_now=at_now,
+        words="was left out" if actual is None else f"was added{behind}",
+    )
 
 
 def _stages(
     old: Sequence[Stage], new: Sequence[Stage], where: str, now: str
 ) -> Iterator[ChangedStage]:
-    pairs = with_moved(aligned(old, new, cost_of, gap_of), old, new)
-    for before, after, moved in pairs:
+    for before, after, moved in with_moved(aligned(old, new, likeness)[1], old, new):
         at = None if before is None else place_of(before, where)
         at_now = None if after is None else place_of(after, now)
-        if before is None or after is None:
-            yield _one_sided(old, new, before, after, at, at_now)
+        if after is None:
+            one = old[before or 0]
+            yield _one_sided(one.called, text_of_part(one), None, at, None)
             continue
-        one, other = old[before], new[after]
+        other = new[after]
+        if before is None:
+            behind = f" behind {text_of_part(new[after - 1])}" if after else ", the first stage"
+            yield _one_sided(other.called, None, text_of_part(other), None, at_now, behind)
+            continue
+        one = old[before]
         if one.fed_by and type(one) is type(other) and not moved:
             inner = _in(one.name, at or ""), _in(one.name, at_now or "")
             for before_it, now_it in zip(one.fed_by, other.fed_by, strict=True):
                 yield from _pipelines(before_it, now_it, *inner)
             continue
-        words = _arguments(one, other)
-        change: StageChange = "changed"
-        if moved:
-            change = "moved and changed" if words else "moved"
-            words = ", ".join(filter(None, (_moved(old, new, before, after), words)))
+        words = [*([_moved(old, new, before, after)] if moved else []), _arguments(one, other)]
+        words = list(filter(None, words))
         if words:
+            change: StageChange = "moved" if moved else "changed"
             yield ChangedStage(
-                change=change,
+                change="moved and changed" if len(words) > 1 else change,
                 name=one.called,
                 expected=text_of_part(one),
                 actual=text_of_part(other),
                 place=at,
                 place_now=at_now,
-                words=words,
+                words=", ".join(words),
             )
 
 
-def _one_sided(
-    old: Sequence[Stage],
-    new: Sequence[Stage],
-    before: int | None,
-    after: int | None,
-    at: str | None,
-    at_now: str | None,
-) -> ChangedStage:
-    if before is not None:
-        return ChangedStage(
-            change="left out",
-            name=old[before].called,
-            expected=text_of_part(old[before]),
-            actual=None,
-            place=at,
-            place_now=None,
-            words="was left out",
-        )
-    index = after or 0
-    behind = f" behind {text_of_part(new[index - 1])}" if index else ", the first stage"
-    return ChangedStage(
-        change="added",
-        name=new[index].called,
-        expected=None,
-        actual=text_of_part(new[index]),
-        place=None,
-        place_now=at_now,
-        words=f"was added{behind}",
-    )
-
-
-def _arguments(old: Part, new: Part, leaving_out: Collection[str] = ()) -> str:
-    """Return which arguments differ, "" where none does.
+def _arguments(old: Part, new: Part) -> str:
+    """Return which arguments differ, "" where none does; pipelines among them are left out.
 
     >>> _arguments(Shuffle(buffer=10, seed=7), Shuffle(buffer=20, seed=7))
     'buffer 10 became 20'
     """
+    names = [field.name for field in fields(old)]
+    if isinstance(old, Source) and old.fed_by:
+        within = [one.name for one in old.parameters if one.takes in ("pipeline", "pipelines")]
+        names = [name for name in names if name not in within]
     return ", ".join(
-        f"{field.name} {_value(getattr(old, field.name))} became {_value(getattr(new, field.name))}"
-        for field in fields(old)
-        if field.name not in leaving_out
-        and _in_force(old, field.name) != _in_force(new, field.name)
+        f"{name} {_value(getattr(old, name))} became {_value(getattr(new, name))}"
+        for name in names
+        if _in_force(old, name) != _in_force(new, name)
     )
 
 
@@ -197,10 +176,8 @@ def _in_force(part: Part, name: str) -> object:
 
 
 def _value(value: object) -> str:
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    if value is None or isinstance(value, bool):
+        return {None: "none", True: "yes", False: "no"}[value]
     if isinstance(value, Pipeline):
         return text_of(value)
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
@@ -210,134 +187,87 @@ def _value(value: object) -> str:
 
 def _moved(old: Sequence[Stage], new: Sequence[Stage], before: int, after: int) -> str:
     """Return where a stage went, by a neighbour on whose other side it is now."""
-    passed = [stage for stage in old[before + 1 :] if stage in new[:after]] or _same_kind(
-        old[before + 1 :], new[:after]
-    )
-    if passed:
-        return f"moved from before {passed[-1].name} to behind it"
-    passed = [stage for stage in old[:before] if stage in new[after + 1 :]] or _same_kind(
-        old[:before], new[after + 1 :]
-    )
-    if passed:
-        return f"moved from behind {passed[0].name} to before it"
+    ahead, behind = ({one.called for one in part} for part in (new[:after], new[after + 1 :]))
+    if passed := [one.name for one in old[before + 1 :] if one.called in ahead]:
+        return f"moved from before {passed[-1]} to behind it"
+    if passed := [one.name for one in old[:before] if one.called in behind]:
+        return f"moved from behind {passed[0]} to before it"
     return f"moved from place {before + 1} to {after + 1}"
-
-
-def _same_kind(stages: Sequence[Stage], others: Sequence[Stage]) -> list[Stage]:
-    kinds = {type(other) for other in others}
-    return [stage for stage in stages if type(stage) in kinds]
 
 
 def _in(part: str, where: str) -> str:
     return f"{part} of {where}" if where else part
 
 
-# Which stage of one list is which of another: an alignment at the least cost.
+# Which stage of one list is which of another: the pairs that are most alike together.
 
 Item = TypeVar("Item")
 Pair = tuple[int | None, int | None]
 
 
 def aligned(
-    old: Sequence[Item],
-    new: Sequence[Item],
-    cost: Callable[[Item, Item], float],
-    gap: Callable[[Item], float],
-) -> list[Pair]:
-    """Return which item of one list is which of the other, at the least cost, in order.
+    old: Sequence[Item], new: Sequence[Item], likeness: Callable[[Item, Item], float]
+) -> tuple[float, list[Pair]]:
+    """Return how alike two lists are at most, and which item of one is which of the other.
 
-    An item that has no counterpart costs its gap.
+    Pairs are in order, and those alone are made that are alike at all, which is above 0.
 
-    >>> unlike = lambda one, other: 0.0 if one == other else 9.0
-    >>> aligned("abc", "bcd", unlike, lambda item: 1.0)
-    [(0, None), (1, 0), (2, 1), (None, 2)]
+    >>> aligned("abc", "bcd", lambda one, other: float(one == other))
+    (2.0, [(0, None), (1, 0), (2, 1), (None, 2)])
     """
     best = [[0.0] * (len(new) + 1) for _ in range(len(old) + 1)]
-    for i in range(len(old) + 1):
-        for j in range(len(new) + 1):
-            ways = []
-            if i and j:
-                ways.append(best[i - 1][j - 1] + cost(old[i - 1], new[j - 1]))
-            if i:
-                ways.append(best[i - 1][j] + gap(old[i - 1]))
-            if j:
-                ways.append(best[i][j - 1] + gap(new[j - 1]))
-            best[i][j] = min(ways, default=0.0)
+    for i, one in enumerate(old):
+        for j, other in enumerate(new):
+            paired = best[i][j] + max(likeness(one, other), 0.0)
+            best[i + 1][j + 1] = max(paired, best[i][j + 1], best[i + 1][j])
     pairs: list[Pair] = []
     i, j = len(old), len(new)
     while i or j:
-        if i and j and best[i][j] == best[i - 1][j - 1] + cost(old[i - 1], new[j - 1]):
-            i, j = i - 1, j - 1
-            pairs.append((i, j))
-        elif j and best[i][j] == best[i][j - 1] + gap(new[j - 1]):
+        if j and best[i][j] == best[i][j - 1]:
             j -= 1
             pairs.append((None, j))
-        else:
+        elif i and best[i][j] == best[i - 1][j]:
             i -= 1
             pairs.append((i, None))
-    return pairs[::-1]
+        else:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+    return best[-1][-1], pairs[::-1]
 
 
 def with_moved(
     pairs: Sequence[Pair], old: Sequence[Stage], new: Sequence[Stage]
-) -> list[tuple[int | None, int | None, bool]]:
-    """Return the pairs, those of one kind that left here and came there joined as moved."""
+) -> Iterator[tuple[int | None, int | None, bool]]:
+    """Yield the pairs, those of one kind that left here and came there joined as moved."""
     left = [before for before, after in pairs if after is None and before is not None]
     came = [after for before, after in pairs if before is None and after is not None]
-    alike = sorted(
-        (cost_of(old[before], new[after]), before, after)
-        for before in left
-        for after in came
-        if old[before].called == new[after].called
-    )
-    moved: dict[int, int] = {}
-    for _, before, after in alike:
-        if before not in moved and after not in moved.values():
+    alike = sorted((-likeness(old[i], new[j]), i, j) for i in left for j in came)
+    moved: dict[int | None, int] = {}
+    for unlike, before, after in alike:
+        if unlike and before not in moved and after not in moved.values():
             moved[before] = after
-    found: list[tuple[int | None, int | None, bool]] = []
     for was, now in pairs:
-        if was is not None and was in moved:
-            found.append((was, moved[was], True))
-        elif now is None or was is not None or now not in moved.values():
-            found.append((was, now, False))
-    return found
+        if was in moved:
+            yield was, moved[was], True
+        elif was is not None or now not in moved.values():
+            yield was, now, False
 
 
-def gap_of(stage: Stage) -> float:
-    """Return what it costs that a stage has no counterpart."""
-    return stage.weight
-
-
-def cost_of(old: Stage, new: Stage) -> float:
-    """Return how unlike two stages are: 0 for equal ones, more than their gaps for two kinds."""
-    if old == new:
-        return 0.0
+def likeness(old: Stage, new: Stage) -> float:
+    """Return how alike two stages are: most where they are equal, 0 for two kinds."""
     if old.called != new.called:
-        return gap_of(old) + gap_of(new) + 1.0
-    names = [field.name for field in fields(old)]
-    differ = [name for name in names if getattr(old, name) != getattr(new, name)]
-    return 0.2 + 0.3 * len(differ) / max(len(names), 1)
+        return 0.0
+    differ = [getattr(old, one.name) != getattr(new, one.name) for one in fields(old)]
+    unlike = 0.2 + 0.3 * sum(differ) / max(len(differ), 1) if any(differ) else 0.0
+    return old.weight + new.weight - unlike
 
 
-def gap_of_input(pipeline: Pipeline) -> float:
-    """Return what it costs that an input has no counterpart."""
-    return 2.0 + sum(map(gap_of, pipeline.stages))
-
-
-def cost_of_inputs(old: Pipeline, new: Pipeline) -> float:
-    """Return how unlike two inputs are, up to two whole gaps."""
-    cost = 0.0
+def likeness_of_inputs(old: Pipeline, new: Pipeline) -> float:
+    """Return how alike two inputs are, by their sources and what is behind these."""
+    unlike = 0.0
     if old.source != new.source:
-        cost = 1.0 if type(old.source) is type(new.source) else 3.0
+        unlike = 1.0 if type(old.source) is type(new.source) else 3.0
         if isinstance(old.source, Read) and isinstance(new.source, Read):
-            cost = 1.5 if (old.source.spec, old.source.data) != _what(new.source) else 0.5
-    for before, after in aligned(old.stages, new.stages, cost_of, gap_of):
-        if before is not None and after is not None:
-            cost += cost_of(old.stages[before], new.stages[after])
-        else:
-            cost += gap_of(old.stages[before] if before is not None else new.stages[after or 0])
-    return cost
-
-
-def _what(read: Read) -> tuple[str | None, str | None]:
-    return read.spec, read.data
+            of_both = [(read.spec, read.data) for read in (old.source, new.source)]
+            unlike = 0.5 if of_both[0] == of_both[1] else 1.5
+    return 4.0 - unlike + aligned(old.stages, new.stages, likeness)[0]

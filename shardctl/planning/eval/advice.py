@@ -11,9 +11,9 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.phrase import phrase
-from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.planning.eval.evaluation import Evaluation, Hang
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.sharing import call_of_hosts
@@ -211,10 +211,8 @@ def problems(evaluation: Evaluation) -> tuple[str, ...]:
 
 Change = Literal["batch", "hosts", "padding"]
 
-_CHUNK = 1 << 16  # batch sizes tried at once
-_FARTHEST = 1 << 24  # a batch size farther away than this is not a small change
-_MAX_TRIES = 2000  # numbers of hosts tried where hosts share whole files, each a pass over them
-_TRIES_PER_SECOND = 50
+_MOST_TRIED = 1 << 20  # a batch size farther away than this is not a small change
+_MOST_COUNTS = 100  # numbers of hosts tried where hosts share whole files, each a pass over them
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -242,9 +240,9 @@ def cures(evaluation: Evaluation) -> tuple[Cure, ...]:
     A cured evaluation does not hang; where it only lost examples, it loses none; and if partial
     batches are dropped, every host still makes a step. Of two equally small changes the one that
     computes less is taken. Kinds are compared by what they drop, then by relative size: a batch or
-    a number of hosts relative to what it was, padding to the examples. Not tried are batches 16
+    a number of hosts relative to what it was, padding to the examples. Not tried are batches a
     million away, more than twice the hosts, and, where hosts share whole files, numbers of hosts
-    2,000 away.
+    100 away.
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> from shardctl.planning.eval.eval import evaluate
@@ -287,48 +285,49 @@ def _padding_cure(evaluation: Evaluation) -> Cure:
 
 
 def _batch_cure(evaluation: Evaluation) -> Cure | None:
-    least, most = int(evaluation.num_examples.min()), int(evaluation.num_examples.max())
-    for sizes in _near(evaluation.device_batch, -(-most // evaluation.num_devices)):
-        host_batches = sizes * evaluation.num_devices
-        good = sizes[_is_cured(evaluation, np.int64(least), np.int64(most), host_batches)]
-        if len(good):
-            return _cheapest(
-                _cure(
-                    evaluation,
-                    "batch",
-                    size,
-                    evaluation.num_examples,
-                    size * evaluation.num_devices,
-                )
-                for size in _nearest(good, evaluation.device_batch)
-            )
-    return None
+    now, devices = evaluation.device_batch, evaluation.num_devices
+    least, most = evaluation.num_examples.min(), evaluation.num_examples.max()
+    largest = min(-(-int(most) // devices), now + _MOST_TRIED)
+    sizes = np.arange(max(1, now - _MOST_TRIED), largest + 1, dtype=np.int64)
+    good = sizes[_is_cured(evaluation, least, most, sizes * devices) & (sizes != now)]
+    return _cheapest(
+        _cure(evaluation, "batch", size, evaluation.num_examples, size * devices)
+        for size in _nearest(good, now)
+    )
 
 
-def _near(value: int, most: int) -> Iterator[Int64s]:
-    """Yield the numbers from 1 to `most` but the value, those nearest to it first, in chunks."""
-    distance = 1
-    while distance < min(max(value, most - value + 1), _FARTHEST):
-        stop = distance + _CHUNK
-        below = np.arange(max(value - stop + 1, 1), min(value - distance, most) + 1, dtype=np.int64)
-        above = np.arange(value + distance, min(value + stop - 1, most) + 1, dtype=np.int64)
-        yield np.concatenate([below, above])
-        distance = stop
+def _hosts_cure(evaluation: Evaluation) -> Cure | None:
+    now, mode = evaluation.num_hosts, evaluation.settings.host_mode
+    if mode.whole_files:
+        most_hosts = min(now + _MOST_COUNTS, len(evaluation.reads))
+        counts = np.arange(max(1, now - _MOST_COUNTS), most_hosts + 1, dtype=np.int64)
+        shares = [_examples_by_host(evaluation, count) for count in counts.tolist()]
+        least = np.array([share.min() for share in shares], np.int64)
+        most = np.array([share.max() for share in shares], np.int64)
+    else:
+        # Beside a host with examples one without would make fewer steps: it is none of these.
+        counts = np.arange(1, min(2 * now, MAX_NUM_HOSTS) + 1, dtype=np.int64)
+        pieces = np.array(mode.pieces(evaluation.resolved.ranges), np.int64)[:, None]
+        least, most = (pieces // counts).sum(axis=0), (-(-pieces // counts)).sum(axis=0)
+    batch = np.array([evaluation.host_batch])
+    good = counts[_is_cured(evaluation, least, most, batch) & (counts != now)]
+    return _cheapest(
+        _cure(
+            evaluation, "hosts", count, _examples_by_host(evaluation, count), evaluation.host_batch
+        )
+        for count in _nearest(good, now)
+    )
 
 
 def _nearest(numbers: Int64s, value: int) -> list[int]:
-    """Return the number nearest to a value, or the two that are as near."""
+    """Return the number nearest to a value, or the two that are as near; of none, none."""
     distance = np.abs(numbers - value)
-    nearest: list[int] = numbers[distance == distance.min()].tolist()
+    nearest: list[int] = numbers[distance == distance.min(initial=INT64_MAX)].tolist()
     return nearest
 
 
-def _cheapest(found: Iterable[Cure]) -> Cure:
-    return min(found, key=_cost)
-
-
-def _cost(cure: Cure) -> tuple[int, int]:
-    return cure.dropped, cure.num_slots
+def _cheapest(found: Iterable[Cure]) -> Cure | None:
+    return min(found, key=lambda cure: (cure.dropped, cure.num_slots), default=None)
 
 
 def _is_cured(
@@ -342,51 +341,6 @@ def _is_cured(
     if evaluation.hang("drop") is None:  # then it is the loss that is to be cured
         same = same & (least == most) & (least % host_batch == 0)
     return same
-
-
-def _hosts_cure(evaluation: Evaluation) -> Cure | None:
-    now, mode = evaluation.num_hosts, evaluation.settings.host_mode
-    good = _good_by_files(evaluation) if mode.whole_files else _good_counts(evaluation)
-    if not len(good):
-        return None
-    return _cheapest(
-        _cure(
-            evaluation, "hosts", count, _examples_by_host(evaluation, count), evaluation.host_batch
-        )
-        for count in _nearest(good, now)
-    )
-
-
-def _good_counts(evaluation: Evaluation) -> Int64s:
-    """Return the numbers of hosts up to twice the present one, int64[n], that cure even shares."""
-    now, mode = evaluation.num_hosts, evaluation.settings.host_mode
-    counts = np.arange(1, min(2 * now, MAX_NUM_HOSTS) + 1, dtype=np.int64)
-    pieces = mode.pieces(evaluation.resolved.ranges)
-    none = np.zeros_like(counts)
-    least: Int64s = sum((size // counts for size in pieces), none)
-    most: Int64s = sum((-(-size // counts) for size in pieces), none)
-    # Beside a host with examples one without would make fewer steps, so that it is none of these.
-    batch = np.array([evaluation.host_batch])
-    good: Int64s = counts[_is_cured(evaluation, least, most, batch) & (counts != now)]
-    return good
-
-
-def _good_by_files(evaluation: Evaluation) -> Int64s:
-    """Return the nearest numbers of hosts, int64[0, 1 or 2], that cure shares of whole files."""
-    now, most = evaluation.num_hosts, len(evaluation.reads)
-    batch = np.array([evaluation.host_batch])
-    distances = range(1, min(max(now, most - now + 1), _MAX_TRIES))
-    progress = Progress(None, "numbers of hosts", len(distances), per_second=_TRIES_PER_SECOND)
-    for distance in progress.over(distances, lambda _: 1):
-        good = []
-        for count in (now - distance, now + distance):
-            if 1 <= count <= most:
-                by_host = _examples_by_host(evaluation, count)
-                if _is_cured(evaluation, by_host.min(), by_host.max(), batch)[0]:
-                    good.append(count)
-        if good:
-            return np.array(good)
-    return np.empty(0, np.int64)
 
 
 def _examples_by_host(evaluation: Evaluation, num_hosts: int) -> Int64s:

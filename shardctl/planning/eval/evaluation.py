@@ -266,22 +266,14 @@ def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) ->
         [columns["full"], columns["partial"]],
         [steps],
     ):
-        labels = _alike(alike)
+        rows = np.stack(alike, axis=1)
+        labels = np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
         if int(labels.max()) < most:
             return labels
     # These are the ranks of steps.
     others = int(labels.max())
     ranges: Int64s = np.where(labels == 0, 0, 1 + (labels - 1) * (most - 1) // others)
     return ranges
-
-
-def _alike(columns: list[Int64s]) -> Int64s:
-    """Return equal numbers for hosts that are equal in all columns, in ascending order of these."""
-    labels = np.zeros_like(columns[0])
-    for column in columns:
-        values, which = np.unique(column, return_inverse=True)
-        _, labels = np.unique(labels * len(values) + which, return_inverse=True)
-    return labels.astype(np.int64)
 
 
 def _spans(column: Int64s, starts: Int64s) -> list[Span]:

@@ -17,7 +17,7 @@ from shardctl.core.stages.stages import (
     Shuffle,
     Unbatch,
 )
-from shardctl.core.stages.text import place_of
+from shardctl.core.stages.text import place_of, text_of_part
 
 CountOfRead = Callable[[Read], Count]
 AnyStage = TypeVar("AnyStage", bound=Stage)
@@ -41,6 +41,9 @@ class StageAt:
     num_elements: Count
     num_left: Count
 
+    def __str__(self) -> str:
+        return f"{self.place}, {text_of_part(self.stage)}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Chain:
@@ -49,6 +52,10 @@ class Chain:
     pipeline: Pipeline
     behind: tuple[Stage, ...] = ()
     place: str = ""
+
+    def __str__(self) -> str:
+        name = self.pipeline.source.name
+        return f"{name} of {self.place}" if self.place else name
 
     def stages(self, count_of_read: CountOfRead) -> Iterator[StageAt]:
         """Yield every stage of the chain."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import PurePath
@@ -17,15 +17,16 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, Placeholder, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages import stages as ast
-from shardctl.core.stages.part import Count
-from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
+from shardctl.core.stages.part import Count, Source, Stage
+from shardctl.core.stages.text import text_of_part
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.lint.chains import Chain, StageAt, chains, repeats, shuffles
+from shardctl.planning.lint.chains import AnyStage, Chain, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
@@ -54,19 +55,11 @@ class Usage:
 
     def __post_init__(self) -> None:
         keep_fields(self)
-        for name, value in (
-            ("hosts", self.hosts),
-            ("take", self.take),
-            ("max_open_files", self.max_open_files),
-        ):
-            if value is not None and value < 1:
-                raise UsageError(
-                    phrase("{}: a number, at least 1, is needed", Argument(name, value))
-                )
-            if value is not None and value > INT64_MAX:
-                raise UsageError(
-                    phrase("{}: a number up to {} is needed", Argument(name, value), INT64_MAX)
-                )
+        for name in ("hosts", "take", "max_open_files"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value <= INT64_MAX:
+                bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
+                raise UsageError(phrase("{}: a number{} is needed", Argument(name, value), bound))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +97,33 @@ def num_file_instructions(ranges: Sequence[SplitRange]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Training:
+    """What one reader of a pipeline reads for training, how, and all stages behind it."""
+
+    read: Read
+    who: str
+    source: ast.Read
+    settings: ReadSettings
+    stages: tuple[Stage, ...]
+
+
+@dataclass(frozen=True)
+class Seeded:
+    """Something that draws random numbers: what happens in each run, its seed, and one to give."""
+
+    what: str
+    seed: object
+    name: str | Argument
+    fix: str | Argument
+    settings: tuple[str, ...] = ()
+
+
+def reshuffles_files(settings: ReadSettings) -> bool:
+    """Whether a reader shuffles its files anew in each epoch."""
+    return settings.shuffles_files and settings.reshuffle is not False
+
+
+@dataclass(frozen=True, kw_only=True)
 class LintContext:
     """A dataset, the specs a project reads of it, and how.
 
@@ -136,20 +156,16 @@ class LintContext:
 
         An error in its place is why there is none: the loader leaves it open, or refuses it.
         """
-        found = self._loader_orders.get(read.spec)
-        if found is None:
-            from shardctl.core.order.loader_order import LoaderOrder  # NumPy
+        if read.spec not in self._loader_orders:
             from shardctl.planning.order import order_of
 
             host = self.host if self.num_hosts > 1 else self.settings.host
             try:
-                planned = order_of(read.resolved, replace(self.settings, host=host))
-                assert isinstance(planned.order, LoaderOrder)
-                found = planned.order
+                order: Any = order_of(read.resolved, replace(self.settings, host=host)).order
             except ShardctlError as error:
-                found = error
-            self._loader_orders[read.spec] = found
-        return found
+                order = error
+            self._loader_orders[read.spec] = order
+        return self._loader_orders[read.spec]
 
     @cached_property
     def _loader_orders(self) -> dict[str, LoaderOrder | ShardctlError]:
@@ -201,21 +217,17 @@ class LintContext:
     def several_epochs(self) -> bool:
         """Whether examples are read more than once."""
         settings = self.settings
-        if any(repeats(stage) for chain in self.stage_chains for stage in chain.pipeline.stages):
-            return True
-        return settings.epochs > 1 or self.repeats_files() or settings.pass_index > 0
-
-    def repeats_files(self, source: ast.Read | None = None) -> bool:
-        """Whether a reader of the stages, or that of the command, hands out its files for ever."""
-        settings = self.settings if source is None else settings_of_read(self.settings, source)
-        return settings.is_endless
+        again = self.has_stage(repeats) or settings.epochs > 1
+        return again or settings.is_endless or settings.pass_index > 0
 
     @property
     def buffers(self) -> bool:
         """Whether there is a shuffle buffer that changes an order."""
-        if any(shuffles(stage) for chain in self.stage_chains for stage in chain.pipeline.stages):
-            return True
-        return self.settings.buffer not in (None, 1)
+        return self.has_stage(shuffles)
+
+    def has_stage(self, is_such: Callable[[Stage], bool]) -> bool:
+        """Whether there is such a stage anywhere in the pipeline."""
+        return any(is_such(stage) for chain in self.chains for stage in chain.pipeline.stages)
 
     @property
     def writes_stages(self) -> bool:
@@ -229,83 +241,109 @@ class LintContext:
 
     @cached_property
     def chains(self) -> tuple[Chain, ...]:
-        """The chains of the pipeline that is written as stages, none where it is not."""
-        return tuple(chains(stages_of(self.settings))) if self.writes_stages else ()
-
-    @property
-    def stage_chains(self) -> tuple[Chain, ...]:
-        """Those chains where no settings mean the same, which rules about settings do not see."""
-        return () if self.settings.takes("epochs") else self.chains
+        """The chains of the pipeline, in whichever form it is written."""
+        return tuple(chains(stages_of(self.as_written)))
 
     @property
     def staged_reads(self) -> tuple[Read | None, ...]:
         """The specs for training that go through stages; None where these read others alone."""
-        if not self.chains:
+        if not self.writes_stages:
             return ()
         sources = [chain.pipeline.source for chain in self.chains]
         if any(isinstance(one, ast.Read) and one.spec is None for one in sources):
             return self.trained
         return (None,)
 
-    def stages_at(self, read: Read | None) -> tuple[StageAt, ...]:
-        """Return every stage with what lies around it; `read` is what a reader of no spec reads."""
-        return tuple(
-            here
-            for chain in self.chains
-            for here in chain.stages(lambda source: self.count_of_read(source, read))
-        )
+    def stages_at(self, read: Read | None) -> Iterator[StageAt]:
+        """Yield every stage with what lies around it; `read` is what a reader of no spec reads."""
+        for chain in self.chains:
+            yield from chain.stages(lambda source: self.count_of_read(source, read))
+
+    def at_stages(self, kind: type[AnyStage]) -> Iterator[tuple[StageAt, AnyStage]]:
+        """Yield the stages of a kind, whatever a reader of no spec reads."""
+        for read in self.staged_reads[:1]:
+            for here in self.stages_at(read):
+                if isinstance(here.stage, kind):
+                    yield here, here.stage
+
+    def shuffles_at(self) -> Iterator[tuple[str, ast.Shuffle]]:
+        """Yield the shuffles, and what each is called."""
+        for here in self.stages_at(None):
+            if isinstance(here.stage, ast.Shuffle):
+                yield self.called(here), here.stage
+
+    def called(self, here: StageAt) -> str:
+        """Return what a shuffle is called at the beginning of a sentence."""
+        return f"{here}," if self.writes_stages else "the buffer"
+
+    def seeded(self) -> Iterator[Seeded]:
+        """Yield all that draws random numbers: the files, buffers and mixtures."""
+        if self.settings.shuffles_files:
+            seed = Argument("shuffle_seed", Placeholder("N"))
+            what, own = "files are shuffled in another order", self.settings.shuffle_seed
+            yield Seeded(what, own, Argument("shuffle_seed"), seed, ("shuffle_files",))
+        for who, stage in self.shuffles_at():
+            name, fix = f"the seed of {text_of_part(stage)}", f"shuffle({stage.buffer}, seed=N)"
+            if stage.buffer != 1 and self.writes_stages:
+                yield Seeded(f"{who} shuffles in another order", stage.seed, name, fix)
+            elif stage.buffer != 1:
+                seed = Argument("buffer_seed", Placeholder("N"))
+                what, own = f"{who} shuffles in another order", Argument("buffer_seed")
+                yield Seeded(what, stage.seed, own, seed, ("buffer",))
+        for chain in self.chains:
+            source = chain.pipeline.source
+            if isinstance(source, ast.SampleFromDatasets):
+                what, fix = f"{chain} chooses other inputs", f"seed=N in {source.name}"
+                yield Seeded(what, source.seed, f"the seed of {source.name}", fix)
 
     def count_of_read(self, source: ast.Read, read: Read | None) -> Count:
         """Return how many examples a source hands out, None where that is not known here."""
-        own = dict(source.settings)
-        if self.repeats_files(source):
+        if self.settings_of(source).is_endless:
             return float("inf")
-        if source.data is not None or "host" in own:
+        reads_all = self.host_mode.reads_all
+        if source.data is not None or "host" in dict(source.settings) or not self.knows_length:
             return None
-        ranges: Sequence[SplitRange] = ()
         if source.spec is not None:
-            try:
-                ranges = resolve_subsplit(source.spec, self.dataset).ranges
-            except ShardctlError:
-                return None
-        elif read is not None:
-            ranges = read.resolved.ranges
-        if self.num_hosts > 1 and not self.host_mode.reads_all:
-            if not self.host_mode.knows_length:
-                return None
-            ranges = self.host_mode.ranges(ranges, self.host)
+            read = next((one for one in self.reads_of(source) if one.spec == source.spec), None)
+        if read is None:
+            return None if source.spec is not None else 0
+        ranges = read.resolved.ranges if reads_all else self.ranges_of_host(read)
         return sum(piece.num_examples for piece in ranges)
 
-    def reshuffles_files_of(self, source: ast.Read) -> bool:
-        """Whether a reader gives each iteration another order of its files, of several."""
-        own = dict(source.settings)
-        if own:
-            seed, switch = own.get("shuffle_seed"), own.get("shuffle_files")
-            if seed is None and switch is None:
-                return self.reshuffles_files
-            return (seed is not None or bool(switch)) and own.get("reshuffle") is not False
-        if source.spec is not None or source.data is not None:
-            return self.reshuffles_files
-        return self.reshuffles_files and any(self.files_of_host(read) > 1 for read in self.trained)
+    def settings_of(self, source: ast.Read) -> ReadSettings:
+        """Return how a reader of the pipeline reads."""
+        return settings_of_read(self.settings, source)
 
-    def _buffers_of_examples(self, read: Read) -> Iterator[int]:
-        for chain in self.stage_chains:
+    def reshuffles_files_of(self, source: Source, *reads: Read) -> bool:
+        """Whether a source gives each iteration another order of its files, of several."""
+        if not isinstance(source, ast.Read) or not reshuffles_files(self.settings_of(source)):
+            return False
+        reads = reads or (self.trained if source.spec is None else self.reads_of(source))
+        return source.data is not None or any(self.files_of_host(read) > 1 for read in reads)
+
+    @property
+    def trainings(self) -> Iterator[Training]:
+        """What is read for training, by each reader of the pipeline."""
+        for chain in self.chains:
             source = chain.pipeline.source
-            if not isinstance(source, ast.Read) or (source.spec, source.data) != (None, None):
+            if not isinstance(source, ast.Read):
                 continue
-            for stage in (*chain.pipeline.stages, *chain.behind):
-                if isinstance(stage, ast.Batch):
-                    break
-                if isinstance(stage, ast.Shuffle) and stage.buffer != 1:
-                    whole = stage.buffer == WHOLE_DATASET
-                    yield read.num_examples if whole else stage.buffer
-
-    def is_evaluated(self, source: ast.Read) -> bool:
-        """Whether a reader of a spec reads what only evaluations do, as is said or named."""
-        return source.spec is not None and any(read.evaluates for read in self.reads_of(source))
+            reads: tuple[Read, ...] = self.reads_of(source)
+            place = f" ({chain.place})" if chain.place else ""
+            if source.data is not None:
+                reads, place = reads or self.trained[:1], f" of {source.data}{place}"
+            for read in reads:
+                if not read.evaluates:
+                    yield Training(
+                        read=read,
+                        who=f"{source.spec or read.spec}{place}",
+                        source=source,
+                        settings=self.settings_of(source),
+                        stages=chain.pipeline.stages + chain.behind,
+                    )
 
     def reads_of(self, source: ast.Read) -> tuple[Read, ...]:
-        """Return what a reader of the stages reads; nothing where another dataset decides."""
+        """Return what a reader of the pipeline reads; nothing where another dataset decides."""
         if source.spec is None:
             return (*self.trained, *self.evaluated)
         said = tuple(read for read in self.reads if read.spec == source.spec)
@@ -317,10 +355,6 @@ class LintContext:
             return ()
         return (Read(resolved=resolved, evaluates=is_evaluation(resolved)),)
 
-    def buffer_of(self, size: int) -> str:
-        """Return a shuffle buffer of a size, as it is written in the pipeline."""
-        return f"shuffle({size})" if self.writes_stages else phrase("{buffer=}", buffer=size)
-
     @property
     def shuffle_to_add(self) -> str:
         """A shuffle of examples, as it is added to the pipeline."""
@@ -331,17 +365,13 @@ class LintContext:
     @property
     def reshuffles_files(self) -> bool:
         """Whether the files are shuffled, anew in each epoch."""
-        return self.settings.shuffles_files and self.settings.reshuffle is not False
+        return reshuffles_files(self.settings)
 
     @property
     def races(self) -> bool:
         """Whether TFDS interleaves files as they come, for want of a shuffle seed."""
-        settings = self.settings
-        return (
-            settings.shuffles_files
-            and settings.shuffle_seed is None
-            and settings.deterministic is None
-        )
+        own = self.settings
+        return own.shuffles_files and own.shuffle_seed is None and own.deterministic is None
 
     def ranges_of_host(self, read: Read) -> Sequence[SplitRange]:
         """Return the ranges that TFDS is asked for on the host: its even part, else all."""
@@ -362,17 +392,7 @@ class LintContext:
     def cycle_of_host(self, read: Read) -> int:
         """Return how many files the host reads at a time."""
         cycle = self.settings.cycle_length(ordered=self.dataset.ordered)
-        return cycle if self.repeats_files() else min(cycle, self.files_of_host(read))
-
-    def buffer_size(self, read: Read) -> int | None:
-        """Return how many examples the shuffle buffer holds, None without one.
-
-        Of stages that read the spec it is the largest before a batch.
-        """
-        if self.stage_chains:
-            sizes = list(self._buffers_of_examples(read))
-            return max(sizes, default=None)
-        return read.num_examples if self.settings.buffer == WHOLE_DATASET else self.settings.buffer
+        return cycle if self.settings.is_endless else min(cycle, self.files_of_host(read))
 
     @cached_property
     def _strategies(self) -> dict[str, Strategy]:

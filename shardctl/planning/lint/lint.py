@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_subsplit
+from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.phrase import Argument, phrase
-from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
+from shardctl.core.settings.read_settings import (
+    SHORT_FORM,
+    ReadSettings,
+    SettingsLike,
+    as_settings,
+)
 from shardctl.core.settings.short_form import short_form, stages_of
 from shardctl.core.stages.pipelines import sources_of
 from shardctl.core.stages.stages import Read as StageRead
@@ -105,18 +110,13 @@ def lint(
     usage = Usage() if usage is None else usage
     host = settings.host
     if host is not None and usage.hosts not in (None, host.count):
-        raise UsageError(
-            phrase(
-                "{host=} and {hosts=}: two numbers of hosts; choose one",
-                host=host,
-                hosts=usage.hosts,
-            )
-        )
+        text = "{host=} and {hosts=}: two numbers of hosts; choose one"
+        raise UsageError(phrase(text, host=host, hosts=usage.hosts))
     if specs is None:
         specs = default_specs(dataset, evaluated, settings)
-    reads = [Read(resolved=resolved) for resolved in _resolved(specs, dataset)]
-    reads = [Read(resolved=read.resolved, evaluates=is_evaluation(read.resolved)) for read in reads]
-    reads += [Read(resolved=resolved, evaluates=True) for resolved in _resolved(evaluated, dataset)]
+    resolved = [resolve_subsplit(spec, dataset) for spec in specs]
+    reads = [Read(resolved=one, evaluates=is_evaluation(one)) for one in resolved]
+    reads += [Read(resolved=resolve_subsplit(spec, dataset), evaluates=True) for spec in evaluated]
     context = LintContext(
         dataset=dataset,
         reads=tuple(reads),
@@ -130,7 +130,7 @@ def lint(
     if not settings.reader.on_tf_data:
         rules = tuple(rule for rule in rules if context.loader in rule.loaders)
     findings = sorted(
-        _findings(rules, context),
+        findings_of(rules, context),
         key=lambda found: (SEVERITIES.index(found.severity), found.rule.code),
     )
     return Lint(context=context, rules=rules, findings=tuple(findings))
@@ -156,11 +156,8 @@ def default_specs(
     return ("train",) if any(split.name == "train" for split in dataset.splits) else ()
 
 
-def _resolved(specs: Sequence[str], dataset: Dataset) -> list[Resolved]:
-    return [resolve_subsplit(spec, dataset) for spec in specs]
-
-
-def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
+def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
+    """Yield what rules find."""
     for rule in rules:
         # What reads a data source is a sampler, of which few rules are.
         unlike = context.reads_data_source and not rule.for_data_source
@@ -168,16 +165,16 @@ def _findings(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding]:
             continue
         check = rule.check if context.settings.reader.on_tf_data else rule.of_loaders or rule.check
         for found in check(context):
+            about, names = found.read, found.settings or rule.settings
+            if context.writes_stages:  # what stands in stages is changed there
+                names = (*(name for name in names if name not in SHORT_FORM), "stages")
             yield Finding(
                 rule=rule,
                 severity=found.severity or rule.severity,
-                why=found.why,
+                why=found.why if about is None else phrase("{}: {}", about.spec, found.why),
                 fix=found.fix,
-                specs=found.specs,
-                # A setting that stages stand for is changed in them.
-                settings=tuple(
-                    dict.fromkeys((*found.settings, *(["stages"] * context.writes_stages)))
-                ),
+                specs=found.specs if about is None else (about.spec,),
+                settings=tuple(dict.fromkeys(names)),
             )
 
 

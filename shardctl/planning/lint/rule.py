@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from shardctl.core.loaders.loader import READERS
 from shardctl.core.phrase import phrase
 from shardctl.core.text import in_short
-from shardctl.planning.lint.context import LintContext
+from shardctl.planning.lint.context import LintContext, Read
 
 Severity = Literal["error", "warning", "notice"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)  # from the worst
@@ -22,16 +22,18 @@ TFDS_ALONE: Collection[str] = ("tfds",)
 EVERY_LOADER: Collection[str] = READERS
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Violation:
     """Something a rule found: why it matters and what helps, each a line.
 
-    `specs` are the specs it is about, none where it is about settings alone; `settings` the names
-    of the settings behind it, the one to change first; `severity` where it is not the rule's.
+    read: what it is about, which `why` then begins with; `specs` are all that it is about.
+    settings: the names of the settings behind it, the one to change first; those of the rule where
+        there are none. severity: where it is not the rule's.
     """
 
     why: str
     fix: str
+    read: Read | None = None
     specs: tuple[str, ...] = ()
     settings: tuple[str, ...] = ()
     severity: Severity | None = None
@@ -55,83 +57,89 @@ class Story:
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One kind of finding.
+    """One kind of finding; its name, title and severity are in the heading of its story.
 
     severity: an "error" fails or gives wrong results, a "warning" does harm, a "notice" surprises.
+    settings: the names of the settings behind it, where the check says no others.
     for_data_source: whether it also counts where `as_data_source` reads, without tf.data.
     loaders: who reads where it counts, by the names of `ReadSettings.loader`.
     of_loaders: what looks in place of `check` where it is another loader than TFDS's.
     """
 
     code: str
-    name: str
-    title: str
-    severity: Severity
     check: Check
+    settings: tuple[str, ...] = ()
     for_data_source: bool = False
     loaders: Collection[str] = field(default=TFDS_ALONE, compare=False)
     of_loaders: Check | None = None
 
     @property
+    def name(self) -> str:
+        """What people may call it in place of its code."""
+        return _told()[self.code][0]["name"]
+
+    @property
+    def title(self) -> str:
+        """What is found, in a few words."""
+        return _told()[self.code][0]["title"]
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        severity: Severity = _told()[self.code][0]["severity"]
+        return severity
+
+    @property
     def story(self) -> Story:
-        """The whole story, which `stories.md` tells."""
-        return _stories()[self.code]
+        """The whole story, whose arguments are marked."""
+        _, happens, told = _told()[self.code]
+        return Story(
+            happens=phrase(happens),
+            source=phrase(told["Where it was seen"]),
+            fix=phrase(told["What helps"]),
+            example=phrase(told["Example"]),
+        )
 
     def __repr__(self) -> str:
         return in_short(self, self.code, self.name)
 
     def __reduce__(self) -> tuple[Callable[[str, str], Rule], tuple[str, str]]:
-        # The name of its function is the rule's own, see `rule`: pickled, it is found again by it.
-        return _found, (self.check.__module__, self.check.__qualname__)
+        # A function that its rule has replaced is not pickled; the rule is found again.
+        return _found, (self.check.__module__, self.code)
+
+
+def _found(module: str, code: str) -> Rule:
+    import_module(module)
+    return RULES[code]
+
+
+_HEADING = re.compile(r"(?P<code>\S+) (?P<name>\S+) \((?P<severity>\w+)\): (?P<title>.*)")
 
 
 @cache
-def _stories() -> Mapping[str, Story]:
-    """Return the story of each rule by its code; the arguments that it names are marked."""
+def _told() -> Mapping[str, tuple[Any, str, Mapping[str, str]]]:
+    """Return what `stories.md` tells of each rule by its code: heading, what happens, the rest."""
     text = Path(__file__).with_name("stories.md").read_text("utf-8")
-    stories = {}
+    found = {}
     for section in text.split("\n## ")[1:]:
         head, *parts = (re.sub("(?<!\n)\n(?!\n)", " ", part) for part in section.split("\n### "))
-        code, _, happens = head.partition("\n\n")
-        told = {
-            title: body.strip() for title, _, body in (part.partition("\n\n") for part in parts)
-        }
-        stories[code] = Story(
-            happens=phrase(happens.strip()),
-            source=phrase(told["Where it was seen"]),
-            fix=phrase(told["What helps"]),
-            example=phrase(told["Example"]),
-        )
-    return stories
-
-
-def _found(module: str, name: str) -> Rule:
-    found: Rule = getattr(importlib.import_module(module), name)
+        heading, _, happens = head.partition("\n\n")
+        told = (part.partition("\n\n") for part in parts)
+        heads = _HEADING.fullmatch(heading)
+        assert heads is not None, heading
+        rest = {title: body.strip() for title, _, body in told}
+        found[heads["code"]] = heads, happens.strip(), rest
     return found
 
 
-def rule(
-    code: str,
-    name: str,
-    severity: Severity,
-    title: str,
-    *,
-    for_data_source: bool = False,
-    loaders: Collection[str] = TFDS_ALONE,
-    of_loaders: Check | None = None,
-) -> Callable[[Check], Rule]:
-    """Make a rule of the function below."""
+RULES: dict[str, Rule] = {}  # by their codes
+
+
+def rule(code: str, *settings: str, **more: Any) -> Callable[[Check], Rule]:
+    """Make a rule of the function below; `more` are other fields of it."""
 
     def made(check: Check) -> Rule:
-        return Rule(
-            code=code,
-            name=name,
-            title=title,
-            severity=severity,
-            check=check,
-            for_data_source=for_data_source,
-            loaders=loaders,
-            of_loaders=of_loaders,
-        )
+        RULES[code] = Rule(code=code, check=check, settings=settings, **more)
+        return RULES[code]
 
     return made

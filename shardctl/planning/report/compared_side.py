@@ -11,7 +11,7 @@ from shardctl.core.dataset.identity import DatasetHead
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import SettingsDocument, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
-from shardctl.core.snapshot.order_tree import cells_of
+from shardctl.core.snapshot.order_tree import digests_of
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.planning.diff.pinned_order import PinnedOrder
@@ -241,7 +241,8 @@ def proven(pinned: PinnedOrder) -> PlannedOrder | NotShown:
     progress = Progress(None, "positions", min(limit, tree.num_examples))
     for block, start in enumerate(range(0, min(limit, tree.num_examples), size)):
         stop = min(start + size, tree.num_examples)
-        cells = list(cells_of(live.order, start, stop, live.splits, version=tree.version))
+        codes = live.order.chunks(start, stop)
+        cells = list(digests_of(codes, live.splits, version=tree.version))
         if not pinned.holds(cells, size=size, block=block):
             return NotShown(
                 reason="what it pins gives another order today; it was written with rules "

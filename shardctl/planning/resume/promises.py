@@ -6,7 +6,7 @@ from that, and compared. The instructions are read to their end instead (`prove`
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
 
@@ -14,10 +14,9 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.dataset.identity import DatasetIdentity, SplitSize
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.resume.resume_plan import HostShare, ResumePlan
+from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
 from shardctl.errors import UsageError
@@ -28,15 +27,11 @@ from shardctl.planning.resume.rest_of_epoch import order_to_resume
 from shardctl.planning.resume.resume import BufferMode, resume_order
 from shardctl.planning.resume.seen import resume_unseen_of
 
-# Settings are what is planned anew with, instructions are read; the others promise nothing.
+# Settings are what is planned anew with, instructions are read, and which dataset it may be is
+# known to `applied`; the others promise nothing.
 _NOT_COMPARED = frozenset(
-    {"settings", "instructions", "given", "refs", "warnings", "assumptions", "advice"}
+    {"dataset", "settings", "instructions", "given", "refs", "warnings", "assumptions", "advice"}
 )
-# Which names, versions and folders a dataset may have besides is known to `applied`.
-_OF_DATASETS: dict[type, tuple[str, ...]] = {
-    DatasetIdentity: ("file_format", "fingerprint", "ordered", "splits"),
-    SplitSize: ("name", "num_examples", "num_shards"),
-}
 _NAMES = {"reader_state": "reader"}  # of fields that plan files call otherwise
 
 
@@ -110,7 +105,14 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
     >>> print(*broken_promises(replace(plan, remaining=6), plan))
     remaining: the plan says 6, the pipeline comes to 5
     """
-    broken = tuple(_differing(plan, anew, ""))
+    broken = tuple(
+        found
+        for one in fields(plan)
+        if one.name not in _NOT_COMPARED
+        for found in _differing(
+            getattr(plan, one.name), getattr(anew, one.name), _NAMES.get(one.name, one.name)
+        )
+    )
     if anew.hosts and len(plan.instructions):
         broken += (_broken("file_instructions", len(plan.instructions), 0),)  # nobody's own
     if plan.lists_rest < anew.lists_rest and anew.read_config is None:
@@ -119,16 +121,8 @@ def broken_promises(plan: ResumePlan, anew: ResumePlan) -> tuple[BrokenPromise, 
 
 
 def with_reads_of(plan: ResumePlan, anew: ResumePlan) -> ResumePlan:
-    """Return what a plan reads and what its buffer held, among the fields of the plan made anew."""
-    pending = plan.pending if _are_of(plan.pending, anew.pending) else anew.pending
-    return replace(anew, instructions=plan.instructions, hosts=plan.hosts, pending=pending)
-
-
-def _are_of(ids: Sequence[int | str] | None, known: Sequence[int | str] | None) -> bool:
-    """Return whether ids are as many as the known ones and among them, as a buffer needs them."""
-    if ids is None or known is None:
-        return False
-    return len(ids) == len(known) and set(ids) <= set(known)
+    """Return what a plan reads among the fields of the plan made anew."""
+    return replace(anew, instructions=plan.instructions, hosts=plan.hosts)
 
 
 def without_dropping(settings: ReadSettings) -> ReadSettings:
@@ -170,30 +164,19 @@ def left_out(dataset: Dataset, plan: ResumePlan) -> Int64s:
 
 def _differing(said: object, found: object, name: str) -> Iterator[BrokenPromise]:
     """Yield the innermost parts of two values that differ; `name` is what they are parts of."""
-    if said is found:
-        return
+    pairs: dict[str, tuple[object, object]] = {}
     if isinstance(said, Reads) and isinstance(found, Reads):
         # Of a share only the size; all shares together are read.
-        if said.num_examples != found.num_examples:
-            yield _broken(f"{name}.num_examples", said.num_examples, found.num_examples)
-        return
-    if type(said) is type(found) and is_dataclass(said) and is_dataclass(found):
-        for field in fields(said):
-            if isinstance(said, ResumePlan) and field.name in _NOT_COMPARED:
-                continue
-            if field.name not in _OF_DATASETS.get(type(said), (field.name,)):
-                continue
-            inner = _NAMES.get(field.name, field.name)
-            inner = f"{name}.{inner}" if name else inner
-            if isinstance(said, HostShare) and field.name == "instructions":
-                inner = name
-            yield from _differing(getattr(said, field.name), getattr(found, field.name), inner)
-        return
-    if isinstance(said, tuple) and isinstance(found, tuple) and len(said) == len(found):
-        for index, (one, other) in enumerate(zip(said, found, strict=True)):
-            yield from _differing(one, other, f"{name}[{index}]")
-        return
-    if said != found or isinstance(said, bool) is not isinstance(found, bool):
+        said, found, name = said.num_examples, found.num_examples, f"{name[:-12]}num_examples"
+    elif type(said) is type(found) and is_dataclass(said) and is_dataclass(found):
+        names = [field.name for field in fields(said)]
+        pairs = {f"{name}.{one}": (getattr(said, one), getattr(found, one)) for one in names}
+    elif isinstance(said, tuple) and isinstance(found, tuple) and len(said) == len(found):
+        both = enumerate(zip(said, found, strict=True))
+        pairs = {f"{name}[{index}]": pair for index, pair in both}
+    for part, (one, other) in pairs.items():
+        yield from _differing(one, other, part)
+    if not pairs and (said != found or type(said) is not type(found)):
         yield _broken(name, said, found)
 
 

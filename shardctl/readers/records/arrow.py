@@ -8,10 +8,11 @@ from typing import Literal
 
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable
+from shardctl.files.stores.ranges import RangeFile
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
 from shardctl.readers.records.parquet import pyarrow_module
-from shardctl.readers.records.window import RangeFile, Window
+from shardctl.readers.records.window import Window
 
 _MAGIC = b"ARROW1"
 _BEHIND_MAGIC = 8  # where the stream in a file begins

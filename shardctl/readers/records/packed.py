@@ -48,29 +48,14 @@ def packed_as(head: bytes) -> str | None:
     return None
 
 
-class Unpacked:
-    """The bytes inside a compressed file; the first stream of it alone, which is mostly all.
+class Forwards:
+    """Bytes that come one piece after the other, by their places, which only rise."""
 
-    is_ended: whether the end of the stream was read, where its checksum was found to match.
-    """
-
-    def __init__(self, source: ByteSource, kind: str, told: Told = untold) -> None:
-        self.num_bytes_read = 0
-        self._source, self._told, self._kind = source, told, kind
-        self._stream = _decompressor(kind)
-        self._buffer, self._start, self._waiting = b"", 0, b""
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether the compressed stream was read to its end."""
-        return bool(self._stream.eof)
+    def __init__(self) -> None:
+        self._buffer, self._start, self._asked = b"", 0, 0
 
     def at(self, position: int, size: int) -> bytes:
-        """Return so many bytes from a place on, fewer where they end; places only rise.
-
-        Raises:
-            PackedError: the file ends inside the compressed stream, or it is no such stream.
-        """
+        """Return so many bytes from a place on, fewer where they end."""
         self._reach(position, size)
         inside = position - self._start
         return self._buffer[inside : inside + size]
@@ -80,9 +65,48 @@ class Unpacked:
         self._reach(position, 0)
         return self._start + len(self._buffer) >= position
 
+    def _next(self) -> bytes:
+        """Return the next bytes, none at the end."""
+        raise NotImplementedError
+
+    def _reach(self, position: int, size: int) -> None:
+        """Unpack until the buffer begins at a place, or before it, and holds so many bytes."""
+        self._asked = position
+        if self._start + len(self._buffer) >= position + size:
+            return
+        while self._start + len(self._buffer) < position:
+            self._start += len(self._buffer)
+            self._buffer = self._next()
+            if not self._buffer:
+                return
+        pieces = [self._buffer[position - self._start :]]
+        self._start, length = position, len(pieces[0])
+        while length < size and (more := self._next()):
+            pieces.append(more)
+            length += len(more)
+        self._buffer = b"".join(pieces)
+
+
+class Unpacked(Forwards):
+    """The bytes inside a compressed file; the first stream of it alone, which is mostly all.
+
+    is_ended: whether the end of the stream was read, where its checksum was found to match.
+    """
+
+    def __init__(self, source: ByteSource, kind: str, told: Told = untold) -> None:
+        super().__init__()
+        self.num_bytes_read = 0
+        self._source, self._told, self._kind = source, told, kind
+        self._stream, self._waiting = _decompressor(kind), b""
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the compressed stream was read to its end."""
+        return bool(self._stream.eof)
+
     def drain(self) -> int:
         """Unpack what is left, and return how many bytes of it are not zeros."""
-        found, piece = 0, self._buffer or self._next()
+        found, piece = 0, self._buffer[self._asked - self._start :] or self._next()
         while piece:
             found += len(piece) - piece.count(0)
             piece = self._next()
@@ -97,24 +121,12 @@ class Unpacked:
             rest += self._source.read(self.num_bytes_read, stop)
         return rest.strip(b"\0")
 
-    def _reach(self, position: int, size: int) -> None:
-        """Unpack until the buffer begins at a place, or before it, and holds so many bytes."""
-        while self._start + len(self._buffer) < position:
-            self._start += len(self._buffer)
-            self._buffer = self._next()
-            if not self._buffer:
-                return
-        if position > self._start:
-            self._buffer = self._buffer[position - self._start :]
-            self._start = position
-        pieces, length = [self._buffer], len(self._buffer)
-        while length < size and (more := self._next()):
-            pieces.append(more)
-            length += len(more)
-        self._buffer = b"".join(pieces)
-
     def _next(self) -> bytes:
-        """Return the next bytes, none at the end of the stream."""
+        """Return the next bytes, none at the end of the stream.
+
+        Raises:
+            PackedError: the file ends inside the compressed stream, or it is no such stream.
+        """
         stream = self._stream
         while not stream.eof:
             hungry = not self._waiting and getattr(stream, "needs_input", True)

@@ -9,9 +9,9 @@ from typing import Any, BinaryIO
 from shardctl.core.provided import provided
 from shardctl.core.tfds_rules import requirement_beside
 from shardctl.errors import MissingDependencyError
+from shardctl.files.stores.ranges import RangeFile
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
-from shardctl.readers.records.window import RangeFile
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32

@@ -21,7 +21,7 @@ from shardctl.readers.records.arrow import Arrow
 from shardctl.readers.records.contents import Damage, FileContents, RecordFormat, Told, untold
 from shardctl.readers.records.mds import MDS
 from shardctl.readers.records.parquet import Parquet
-from shardctl.readers.records.tfrecord.scan import TFRecord
+from shardctl.readers.records.tfrecord import TFRecord
 from shardctl.readers.records.webdataset import WebDataset
 
 _ALL: tuple[RecordFormat, ...] = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import shutil
 import tempfile
 import threading
@@ -19,6 +18,7 @@ from shardctl.readers.records.contents import Told, untold
 _AHEAD, _NEAR = 1 << 18, 1 << 14
 # In a bucket a request costs as much time as some megabytes, so that jumps of less save nothing.
 _REMOTE_AHEAD, _REMOTE_NEAR, _REMOTE_HEADER = 1 << 22, 1 << 23, 1 << 14
+_FIRST, _REMOTE_FIRST = 1 << 12, 1 << 18  # of a larger file, of which nothing is known yet
 
 
 class Bytes(Protocol):
@@ -53,6 +53,9 @@ class Window:
         self._ahead = ahead or (_REMOTE_AHEAD if remote else _AHEAD)
         self._near = _REMOTE_NEAR if remote else _NEAR
         self._least = _REMOTE_HEADER if remote else 0
+        self._first = _REMOTE_FIRST if remote else _FIRST
+        if ahead or source.num_bytes <= self._ahead:
+            self._first = self._ahead
 
     def at(self, position: int, size: int) -> bytes:
         """Return so many bytes from a place on, fewer where the file ends."""
@@ -68,7 +71,8 @@ class Window:
 
     def _filled(self, position: int, size: int) -> bytes:
         near = position < self._near * self._num_asked
-        wanted = max(size, self._ahead if near else self._least)
+        ahead = self._first if self._num_asked == 1 else self._ahead
+        wanted = max(size, ahead if near else self._least)
         stop = min(position + wanted, self._source.num_bytes)
         inside = position - self._start
         known = self._buffer[inside:] if 0 <= inside < len(self._buffer) else b""
@@ -78,49 +82,6 @@ class Window:
         self._told(len(more))
         self._buffer, self._start = known + more, position
         return self._buffer[:size]
-
-
-# A source as a file of which no byte is read that nobody asks for.
-
-
-class RangeFile(io.RawIOBase):
-    """A seekable file whose reads are those of the source, without anything read ahead.
-
-    Libraries that read footers by it fetch the footer and no more.
-    """
-
-    def __init__(self, source: ByteSource, told: Told = untold) -> None:
-        super().__init__()
-        self.num_bytes_read = 0
-        self._source, self._told, self._position = source, told, 0
-
-    def readable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move to a place, and return it."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._source.num_bytes}
-        self._position = base[whence] + offset
-        return self._position
-
-    def tell(self) -> int:
-        """Return the place."""
-        return self._position
-
-    def read(self, size: int | None = -1) -> bytes:
-        """Return so many bytes, all that are left where nobody says how many."""
-        end = self._source.num_bytes
-        stop = end if size is None or size < 0 else min(self._position + size, end)
-        found = self._source.read(self._position, stop) if self._position < stop else b""
-        self._position += len(found)
-        self.num_bytes_read += len(found)
-        self._told(len(found))
-        return found
 
 
 # A local file with what is needed of a remote one, for libraries that open files themselves.

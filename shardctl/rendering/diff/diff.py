@@ -16,17 +16,12 @@ from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
 from shardctl.planning.diff.stages import ChangedStage
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.step_rows import heading
-from shardctl.rendering.text.tables import Cell, Column, Screen, annotation, paragraph, table
+from shardctl.rendering.text.tables import Cell, Screen, annotation, columns, paragraph, table
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _SHARDS = 4  # shards of a cause on a terminal
 _VALUE = 100  # characters of a value there
-_COLUMNS = (
-    Column(heading="", align="left"),
-    Column(heading="position"),
-    Column(heading="expected"),
-    Column(heading="actual"),
-)
+_COLUMNS = columns("<= position expected actual")
 
 
 @dataclass(frozen=True, kw_only=True)

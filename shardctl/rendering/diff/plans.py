@@ -20,15 +20,11 @@ from shardctl.rendering.diff.diff import (
     diff_document,
     diff_table,
 )
-from shardctl.rendering.text.tables import Column, Screen, annotation, paragraph, table_pieces
+from shardctl.rendering.text.tables import Screen, annotation, columns, paragraph, table_pieces
 
 _ROWS = 20  # files on a terminal, and in an annotation
 _RANGES = 3  # ranges of a file there
-_COLUMNS = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="expected", align="left"),
-    Column(heading="actual", align="left"),
-)
+_COLUMNS = columns("*file <expected <actual")
 
 
 def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from shardctl.core.on_demand import OnDemand
+from shardctl.core.columns import Cell as RowsCell
+from shardctl.core.columns import Records, RecordStream, picked, stream_of
+from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
@@ -15,15 +17,26 @@ from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import (
     bytes_between,
     counts_between,
-    human_bytes,
+    number,
     percent_over,
 )
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table, table_pieces
+from shardctl.rendering.text.tables import (
+    Cell,
+    Column,
+    Screen,
+    cell_of,
+    columns,
+    paragraph,
+    table,
+    table_pieces,
+)
 
 _ROWS = 8  # hosts of one strategy on a terminal
 
-_PER_HOST = ("host", "examples", "bytes", "files", "batches")
-CSV_HEADER = ("strategy", "index", "num_examples", "num_bytes", "num_files", "num_batches")
+_COLUMNS = columns("index=host num_examples=examples ~num_bytes=bytes num_files=files")
+_COLUMNS += columns("num_batches=batches")
+_FIELDS = [column.field for column in _COLUMNS]
+_SUMMARY = "read_amplification imbalance idle_hosts shared_files"
 
 
 def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False) -> Iterator[str]:
@@ -119,57 +132,34 @@ def _straggler(load: Load | None) -> str:
     return f"host {load.straggler} {percent_over(load.imbalance - 1)}"
 
 
-def number(value: float | None, digits: int) -> str:
-    """Return a figure with so many decimals, `-` where there is none."""
-    return "-" if value is None else f"{value:,.{digits}f}"
-
-
 def _yes_or_no(value: bool | None) -> str:
     return "open" if value is None else "yes" if value else "no"
 
 
 def _host_table(strategy: Strategy, screen: Screen) -> Iterator[str]:
     yield paragraph(f"{strategy.name}: what each host reads", screen, style="bold")
-    columns = [Column(heading=heading) for heading in _PER_HOST]
-    records = _records(strategy)
-    if strategy.batches is None:
-        columns = columns[:-1]
+    shown = _COLUMNS if strategy.batches is not None else _COLUMNS[:-1]
 
-    def row(index: int) -> Sequence[str]:
-        host, examples, num_bytes, files, batches = records[index]
-        cells = (str(host), f"{examples:,}", _bytes(num_bytes), f"{files:,}", _count(batches))
-        return cells[: len(columns)]
+    def row(record: Document) -> Sequence[str]:
+        index, *others = record.values()
+        cells = (cell_of(value, of) for value, of in zip(others, shown[1:], strict=False))
+        return [str(index), *cells]
 
-    yield from table_pieces(columns, OnDemand(len(records), row), screen, keep=_ROWS)
+    yield from table_pieces(shown, _records(strategy).map(row), screen, keep=_ROWS)
 
 
-def _bytes(num_bytes: int | None) -> str:
-    return "unknown" if num_bytes is None else human_bytes(num_bytes)
+def _records(strategy: Strategy) -> Records:
+    """Return what each host reads."""
+    reads = strategy.columns
+    if reads is None:
+        return Records(0, _FIELDS, lambda start, stop: [])
+    known = (reads.num_examples, reads.num_bytes, reads.num_files, strategy.batches)
 
+    def cells(start: int, stop: int) -> list[RowsCell]:
+        own = (None if column is None else column[start:stop] for column in known)
+        return [list(range(start, stop)), *own]
 
-def _count(number: int | None) -> str:
-    return "-" if number is None else f"{number:,}"
-
-
-def _records(
-    strategy: Strategy,
-) -> OnDemand[tuple[int, int, int | None, int, int | None]]:
-    """Return (index, examples, bytes, files, batches) of each host."""
-    columns = strategy.columns
-    if columns is None:
-        return OnDemand(0, lambda index: (index, 0, None, 0, None))
-    examples, files = columns.num_examples, columns.num_files
-    num_bytes, batches = columns.num_bytes, strategy.batches
-    return OnDemand(
-        len(examples),
-        lambda index: (
-            index,
-            int(examples[index]),
-            None if num_bytes is None else int(num_bytes[index]),
-            int(files[index]),
-            None if batches is None else int(batches[index]),
-        ),
-    )
+    return Records(len(reads.num_examples), _FIELDS, cells)
 
 
 def hosts_document(plan: HostsPlan) -> Document:
@@ -195,55 +185,144 @@ def _of_loader(plan: HostsPlan, comparison: Comparison) -> Document:
     if not plan.settings.loader_version:
         return {}
     return {
-        "loader": plan.settings.loader,
-        "loader_version": plan.settings.loader_version,
-        "repeated_examples": comparison.num_repeated,
-        "left_out_examples": comparison.num_left_out,
+        **picked(plan.settings, "loader loader_version"),
+        **picked(comparison, "repeated_examples=num_repeated left_out_examples=num_left_out"),
     }
 
 
 def _strategy(strategy: Strategy) -> Document:
-    names, records = CSV_HEADER[1:], _records(strategy)
-    return {
-        "name": strategy.name,
-        "hosts": OnDemand(
-            len(records), lambda index: dict(zip(names, records[index], strict=True))
-        ),
-        **summary_record(strategy),
-    }
+    return {"name": strategy.name, "hosts": _records(strategy), **summary_record(strategy)}
 
 
 def summary_record(strategy: Strategy) -> Document:
     """Return what a strategy comes to, without single hosts."""
     return {
-        "read_amplification": strategy.read_amplification,
-        "imbalance": strategy.imbalance,
-        "idle_hosts": strategy.idle_hosts,
-        "shared_files": strategy.shared_files,
+        **picked(strategy, _SUMMARY),
         "stragglers": {
             "examples": _load(strategy.num_examples),
             "bytes": _load(strategy.num_bytes),
         },
         "equal_batches": None if strategy.num_batches is None else not strategy.is_uneven,
-        "same_permutation": strategy.same_permutation,
-        "refusal": strategy.refusal,
+        **picked(strategy, "same_permutation refusal"),
     }
 
 
 def _load(load: Load | None) -> Document | None:
-    if load is None:
-        return None
+    return None if load is None else picked(load, "index=straggler min max total imbalance")
+
+
+def hosts_rows(plan: HostsPlan) -> RecordStream:
+    """Return a row for each strategy and host."""
+    return RecordStream(
+        ["strategy", *_FIELDS],
+        lambda: (
+            (count, [strategy.name, *cells])
+            for strategy in plan.comparisons[0].strategies
+            for count, cells in _records(strategy).pieces()
+        ),
+    )
+
+
+# A sweep over numbers of hosts as a table for people, a document or rows.
+
+
+def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
+    """Yield a line for each number of hosts."""
+    numbers = counted(len(plan.comparisons), "number") + " of hosts"
+    yield paragraph(title(plan, numbers), screen, style="bold")
+    rows = [_sweep_cells(comparison) for comparison in plan.comparisons]
+    headings = [Column(heading=heading) for heading, _ in rows[0]]
+    yield table(headings, [[text for _, text in row] for row in rows], screen)
+    yield paragraph(_legend(plan, headings[-1].heading), screen)
+    if screen.pictures:
+        from shardctl.rendering.hosts.loads import sweep_bars
+
+        yield "\n"
+        yield from sweep_bars(plan, screen)
+
+
+def _sweep_cells(comparison: Comparison) -> list[tuple[str, str]]:
+    """Return what is said of a number of hosts, and the heading of each column."""
+    best, first = comparison.recommended, comparison.strategies[0]
+    cells = [("hosts", str(comparison.num_hosts))]
+    if first.name not in HOST_MODES:
+        return [
+            *cells,
+            ("examples/host", extremes(first.num_examples)),
+            ("batches/host", extremes(first.num_batches)),
+            ("read", number(first.read_amplification, 2)),
+            ("imbalance", number(first.imbalance, 3)),
+            ("idle", number(first.idle_hosts)),
+            ("again", number(first.num_repeated)),
+        ]
+    cells.append(("serves best", "none" if best is None else best.name))
+    for strategy in comparison.strategies:
+        mode, read = HOST_MODES[strategy.name], number(strategy.read_amplification, 2)
+        # Where every host reads all, TFDS refuses a spec without examples alone.
+        star = "*" if strategy.refusal is not None and not mode.reads_all else ""
+        if not mode.whole_files:  # those are read once, with any number of hosts
+            cells.append((f"{mode.word} read", read + star))
+            star = ""
+        if not mode.reads_all:  # else no host keeps more than one example over another
+            cells.append((mode.word, number(strategy.imbalance, 3) + star))
+        if mode.whole_files:
+            cells.append(("idle", number(strategy.idle_hosts)))
+    if first.num_batches is not None:
+        cells.append(("batches", "-" if best is None else extremes(best.num_batches)))
+    return cells
+
+
+def _legend(plan: HostsPlan, last: str) -> str:
+    if last == "again":
+        return (
+            f"read: times the data is read; again: examples that {plan.judged} hands out again; "
+            "idle: hosts without examples"
+        )
+    modes = HOST_MODES.values()
+    cut = " and ".join(mode.word for mode in modes if not mode.reads_all)
+    files = " and ".join(mode.word for mode in modes if mode.whole_files)
+    batches = "; batches under what serves best" if last == "batches" else ""
+    return (
+        f"read: times the data is read; {cut}: imbalance, examples of the busiest host / mean; "
+        f"idle: hosts without a file under {files}; * refused by TFDS{batches}"
+    )
+
+
+def sweep_document(plan: HostsPlan) -> Document:
+    """Return the document of a sweep: an entry for each number of hosts, without single hosts."""
+    entries = [
+        {
+            **picked(comparison, "num_hosts"),
+            "recommended": comparison.recommended.name if comparison.recommended else None,
+            "strategies": [
+                {"name": strategy.name, **summary_record(strategy)}
+                for strategy in comparison.strategies
+            ],
+            "reason": reason(comparison),
+            "even_shard_counts": list(comparison.even_shard_counts),
+        }
+        for comparison in plan.comparisons
+    ]
     return {
-        "index": load.straggler,
-        "min": load.min,
-        "max": load.max,
-        "total": load.total,
-        "imbalance": load.imbalance,
+        **head("hosts", plan.dataset.identity),
+        **picked(plan, "spec batch=settings.batch"),
+        "sweep": entries,
     }
 
 
-def hosts_rows(plan: HostsPlan) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each strategy and host."""
-    for strategy in plan.comparisons[0].strategies:
-        for record in _records(strategy):
-            yield (strategy.name, *record)
+def sweep_rows(plan: HostsPlan) -> RecordStream:
+    """Return a row for each number of hosts and strategy."""
+    ends = "min_examples max_examples min_batches max_batches"
+    rows = [
+        (
+            comparison.num_hosts,
+            comparison.recommended.name if comparison.recommended else None,
+            strategy.name,
+            *picked(strategy, _SUMMARY).values(),
+            *picked(strategy.num_examples, "min max").values(),
+            *picked(strategy.num_batches, "min max").values(),
+        )
+        for comparison in plan.comparisons
+        for strategy in comparison.strategies
+    ]
+    return stream_of(f"num_hosts recommended strategy {_SUMMARY} {ends}", rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Sequence
 
+from shardctl.core.columns import RecordStream, stream_of
 from shardctl.core.dataset.identity import dataset_title
 from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, counted
@@ -12,24 +13,12 @@ from shardctl.files.documents import Document
 from shardctl.readers.index import document
 from shardctl.readers.index.answer import Index, IndexedSplit
 from shardctl.rendering.text.quantities import human_bytes
-from shardctl.rendering.text.tables import Cell, Column, Screen, paragraph, table
-
-CSV_HEADER = ("split", "path", "num_examples", "num_bytes", "version", "kind", "reason", "byte")
+from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, table
 
 _LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
-_SPLITS = (
-    Column(heading="split", align="left"),
-    Column(heading="files"),
-    Column(heading="examples"),
-    Column(heading="bytes"),
-    Column(heading="smallest"),
-    Column(heading="largest"),
-)
-_BROKEN = (
-    Column(heading="file", align="left", names_files=True),
-    Column(heading="problem", align="left"),
-)
+_SPLITS = columns("<split files examples bytes smallest largest")
+_BROKEN = columns("!*path=file <finding.reason=problem")
 _LEGEND = "smallest, largest: examples in a file"
 
 
@@ -71,8 +60,7 @@ def _faults(index: Index, screen: Screen) -> Iterator[str]:
     for problem in index.problems:
         yield paragraph(problem.text, screen)
     if index.broken:
-        rows = [(Cell(file.path, "error"), file.finding.reason or "") for file in index.broken]
-        yield table(_BROKEN, rows, screen, keep=_MAX_FILES)
+        yield table(_BROKEN, cells_of(_BROKEN, index.broken), screen, keep=_MAX_FILES)
 
 
 def summary(index: Index) -> str:
@@ -113,15 +101,16 @@ def index_document(index: Index, beside: str | None = None) -> Document:
     return document.index_document(index, beside)
 
 
-def index_rows(index: Index) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each file, whole ones first."""
+def index_rows(index: Index) -> RecordStream:
+    """Return a row for each file, whole ones first."""
+    rows: list[Sequence[object]] = []
     for indexed in index.splits:
         split = indexed.split
-        sizes = split.shard_bytes or ()
         paths = [path for part in split.files for path in part]
+        sizes = split.shard_bytes or ()
         for row in zip(paths, split.shard_lengths, sizes, indexed.versions, strict=True):
-            yield (split.name, *row, None, None, None)
+            rows.append((split.name, *row, None, None, None))
     for file in index.broken:
-        found = file.finding
-        sizes_and = (file.num_bytes, file.version)
-        yield (found.split, file.path, None, *sizes_and, found.kind, found.reason, found.byte)
+        found, known = file.finding, (file.path, None, file.num_bytes, file.version)
+        rows.append((found.split, *known, found.kind, found.reason, found.byte))
+    return stream_of("split path num_examples num_bytes version kind reason byte", rows)

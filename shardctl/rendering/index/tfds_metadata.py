@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 
+from shardctl.core.columns import RecordStream, picked, records_of, stream_of
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.files.documents import Document
 from shardctl.files.head import kind_head
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.tfds_metadata import Rename, TfdsMetadata
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
-
-CSV_HEADER = ("split", "num_examples", "num_shards", "template", "old_name", "new_name")
+from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, table
 
 _MAX_RENAMES = 20  # that a terminal shows
-_COLUMNS = (
-    Column(heading="split", align="left"),
-    Column(heading="examples"),
-    Column(heading="shards"),
-    Column(heading="template", align="left", names_files=True),
-)
+_COLUMNS = columns("<name=split num_examples=examples num_shards=shards *template")
 # What moves an object of a store, by its scheme.
 _MOVES = {"": "mv -n --", "gs": "gcloud storage mv --no-clobber", "s3": "aws s3 mv"}
 
@@ -34,11 +29,7 @@ def tfds_metadata_table(metadata: TfdsMetadata, screen: Screen) -> Iterator[str]
         return
     title = f"{metadata.name}:{metadata.version}: {metadata.file_format}, {metadata.folder}"
     yield paragraph(title, screen, style="bold")
-    rows = [
-        (split.name, f"{split.num_examples:,}", f"{split.num_shards:,}", split.template or "-")
-        for split in metadata.splits
-    ]
-    yield table(_COLUMNS, rows, screen)
+    yield table(_COLUMNS, cells_of(_COLUMNS, metadata.splits), screen)
     yield paragraph(f"wrote {', '.join(metadata.written)}", screen)
     yield paragraph(f"next: tfds.builder_from_directory({metadata.folder!r})", screen)
 
@@ -80,29 +71,16 @@ def tfds_metadata_document(metadata: TfdsMetadata) -> Document:
     """Return the document."""
     return {
         **kind_head("tfds_metadata"),
-        "name": metadata.name,
-        "version": metadata.version,
-        "folder": metadata.folder,
-        "file_format": metadata.file_format,
-        "splits": [
-            {
-                "name": split.name,
-                "num_examples": split.num_examples,
-                "num_shards": split.num_shards,
-                "template": split.template,
-            }
-            for split in metadata.splits
-        ],
+        **picked(metadata, "name version folder file_format"),
+        "splits": list(map(asdict, metadata.splits)),
         "written": list(metadata.written),
-        "renames": [
-            {"split": each.split, "from": each.old, "to": each.new} for each in metadata.renames
-        ],
+        "renames": records_of("split from=old to=new", metadata.renames),
     }
 
 
-def tfds_metadata_rows(metadata: TfdsMetadata) -> Iterator[Sequence[object]]:
-    """Yield a CSV row for each split, then one for each file to rename."""
-    for split in metadata.splits:
-        yield (split.name, split.num_examples, split.num_shards, split.template, None, None)
-    for each in metadata.renames:
-        yield (each.split, None, None, None, each.old, each.new)
+def tfds_metadata_rows(metadata: TfdsMetadata) -> RecordStream:
+    """Return a row for each split, then one for each file to rename."""
+    splits = ((*asdict(split).values(), None, None) for split in metadata.splits)
+    renames = ((each.split, None, None, None, each.old, each.new) for each in metadata.renames)
+    fields = "split num_examples num_shards template old_name new_name"
+    return stream_of(fields, [*splits, *renames])

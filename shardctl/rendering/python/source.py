@@ -56,25 +56,6 @@ def keywords(values: Mapping[str, str]) -> list[str]:
     return [f"{name}={value}" for name, value in values.items()]
 
 
-def numbers(values: Iterable[int], *, indent: int) -> Iterator[str]:
-    """Yield the lines of a list of numbers, an element of a longer list.
-
-    >>> list(numbers([2, 0, 1], indent=1))
-    ['    [2, 0, 1],']
-    """
-    lead = _INDENT * indent
-    text = ", ".join(map(str, values))
-    if len(lead) + len(text) + 3 <= WIDTH:
-        yield f"{lead}[{text}],"
-        return
-    yield f"{lead}["
-    inner = lead + _INDENT
-    yield from textwrap.wrap(
-        f"{text},", WIDTH, initial_indent=inner, subsequent_indent=inner, break_long_words=False
-    )
-    yield f"{lead}],"
-
-
 def order_comment(spec: str, order: Order) -> Iterator[str]:
     """Yield comments that name the pipeline, and what its order depends on unstated."""
     yield from comment(pipeline_line(spec, order))
@@ -120,21 +101,17 @@ class HostCode:
 
     split: what `as_dataset` is asked for, where {} is the spec.
     input_context: `ReadConfig.input_context`.
-    files: what stands behind a list of files of which a sort function returns this host's.
     examples: what stands behind the examples of the reader.
     """
 
     split: str = "{}"
     input_context: str = ""
-    files: str = ""
     examples: str = ""
 
 
 HOST_CODE = {
     "even": HostCode(split="tfds.even_splits({}, n=num_hosts)[host]"),
-    "files": HostCode(
-        input_context="tf.distribute.InputContext(num_hosts, host)", files="[host::num_hosts]"
-    ),
+    "files": HostCode(input_context="tf.distribute.InputContext(num_hosts, host)"),
     "examples": HostCode(examples=".shard(num_shards=num_hosts, index=host)"),
 }
 
@@ -142,7 +119,7 @@ HOST_CODE = {
 def code_of_host(settings: ReadSettings) -> HostCode:
     """Return the code of the settings' host mode, which changes nothing without a host.
 
-    >>> code_of_host(ReadSettings(host_by="files")).files
+    >>> code_of_host(ReadSettings(host_by="files")).input_context
     ''
     """
     return HostCode() if settings.host is None else HOST_CODE[settings.host_by]

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from string import Template
 
-from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
@@ -19,6 +18,7 @@ from shardctl.planning.resume.proof import Proof
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
 from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
+from shardctl.rendering.python.resume import reading_of, same_dataset
 from shardctl.rendering.python.source import call, comment, literal, module, settings_code
 from shardctl.rendering.text.step_rows import settings_words
 
@@ -48,7 +48,7 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
     yield from module(
         _head(plan),
         reader.imports([PREPARE, train, *builder], reader.BRIDGE, *form.imports),
-        [*builder, *_same_dataset(plan)],
+        [*builder, *same_dataset(plan)],
         _position(plan, framework),
         [*_yours(plan, framework), *PREPARE.splitlines()],
         form.model.splitlines(),
@@ -118,17 +118,11 @@ def _why_no_training(plan: ResumePlan) -> str | None:
             "these record files have no metadata, so nobody knows what is in an example; shardctl "
             "index --tfds FOLDER --features writes it"
         )
-    if not resolve_subsplit(_spec(plan), plan.instructions.dataset).num_examples:
+    if not reading_of(plan).num_examples:
         return str(reader.nothing_to_read(plan.spec))
     if not plan.remaining:
         return "nothing is left to train on, the order is at its end; --epochs N is a longer one"
     return None
-
-
-def _spec(plan: ResumePlan) -> str:
-    """Return what the one reader reads, which stages may say."""
-    own = [source.spec for source in plan.sources if source.spec is not None]
-    return own[0] if own else plan.spec
 
 
 def _head(plan: ResumePlan) -> Iterator[str]:
@@ -140,14 +134,6 @@ def _head(plan: ResumePlan) -> Iterator[str]:
         f"The training goes on after {plan.consumed:,} examples{left}. Started again, it goes on "
         'from its last checkpoint, which has the position, in the folder "checkpoints".'
     )
-
-
-def _same_dataset(plan: ResumePlan) -> Iterator[str]:
-    """Yield a check that the dataset is as large as the plan's, in the splits that are read."""
-    resolved = resolve_subsplit(_spec(plan), plan.instructions.dataset)
-    for split in dict.fromkeys(piece.split for piece in resolved.ranges):
-        name, count = literal(split.name), literal(split.num_examples)
-        yield f"assert builder.info.splits[{name}].num_examples == {count}"
 
 
 def _position(plan: ResumePlan, framework: str) -> Iterator[str]:

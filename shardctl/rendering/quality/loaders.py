@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
+from shardctl.core.columns import RecordStream, picked, stream_of
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -12,13 +12,15 @@ from shardctl.files.head import head
 from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, WayToRead
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import settings_words
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, columns, paragraph, table
 
-CSV_HEADER = (
-    *("reader", "loader", "version", "shards_in_batch", "shards_at_end", "uniform_shards"),
-    *("score", "verdict", "ends", "fewest_steps", "most_steps", "repeated", "left_out", "dropped"),
-    *("continued", "continued_by", "num_lost", "access", "num_files", "refused"),
+_MIXING = (
+    "shards_in_batch=shards shards_at_end=at_end uniform_shards "
+    "sampling_error_of_shards=shards_error score sampling_error=score_error verdict"
 )
+_ENDING = "repeated=num_repeated left_out=num_left_out dropped=num_dropped"
+_GOING_ON = "continued continued_by=by num_lost access num_files"
+_LOADER = "reader loader=settings.loader"
 
 
 def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
@@ -64,9 +66,7 @@ def _read(plan: LoaderComparison) -> list[WayToRead]:
 
 def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
     """Return how each way mixes and ends, as columns and rows."""
-    columns = [Column(heading="reader", align="left"), Column(heading="shards")]
-    columns += [Column(heading=name) for name in ("end", "score", "steps")]
-    columns.append(Column(heading="ends", align="left"))
+    shown = columns("<reader shards end score steps <ends")
     rows = [
         [
             way.reader,
@@ -79,14 +79,13 @@ def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]
         for way in _read(plan)
         if way.mixing is not None and way.ending is not None
     ]
-    return columns, rows
+    return shown, rows
 
 
 def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
     """Return how each way goes on after a stop, and what it reads, as columns and rows."""
-    columns = [Column(heading="reader", align="left"), Column(heading="goes on", align="left")]
-    columns.append(Column(heading="reads", align="left"))
-    return columns, [[way.reader, goes_on(way), _reads(way)] for way in _read(plan)]
+    shown = columns("<reader <goes_on <reads")
+    return shown, [[way.reader, goes_on(way), _reads(way)] for way in _read(plan)]
 
 
 def mixing_legend(plan: LoaderComparison) -> str:
@@ -142,73 +141,47 @@ def loaders_document(plan: LoaderComparison) -> Document:
     """Return every figure of the tables, and the settings in force in each row."""
     return {
         **head("quality", plan.dataset.identity),
-        "spec": plan.spec,
-        "num_examples": plan.num_examples,
-        "num_shards": plan.num_shards,
-        "batch": plan.batch,
-        "num_hosts": plan.num_hosts,
-        "uniform_shards": plan.uniform_shards,
+        **picked(plan, "spec num_examples num_shards batch num_hosts uniform_shards"),
         "loaders": [_record(plan, way) for way in plan.ways],
     }
 
 
-def _record(plan: LoaderComparison, way: WayToRead) -> dict[str, Any]:
-    mixing, ending = way.mixing, way.ending
+def _record(plan: LoaderComparison, way: WayToRead) -> Document:
+    ending = None
+    if way.ending is not None:
+        ending = {
+            "hangs": way.ending.hangs,
+            **_steps(way.ending),
+            **picked(way.ending, f"{_ENDING} last_batch"),
+        }
     return {
-        "reader": way.reader,
-        "loader": way.settings.loader,
+        **picked(way, _LOADER),
         "pipeline": settings_in_force(way.settings, ordered=plan.dataset.ordered),
-        "num_measured": None if mixing is None else mixing.num_measured,
-        "shards_in_batch": None if mixing is None else mixing.shards,
-        "shards_at_end": None if mixing is None else mixing.at_end,
-        "uniform_shards": None if mixing is None else mixing.uniform_shards,
-        "sampling_error_of_shards": None if mixing is None else mixing.shards_error,
-        "score": None if mixing is None else mixing.score,
-        "sampling_error": None if mixing is None else mixing.score_error,
-        "verdict": None if mixing is None else mixing.verdict,
-        "ending": None
-        if ending is None
-        else {
-            "hangs": ending.hangs,
-            "fewest_steps": ending.steps[0],
-            "most_steps": ending.steps[1],
-            "repeated": ending.num_repeated,
-            "left_out": ending.num_left_out,
-            "dropped": ending.num_dropped,
-            "last_batch": ending.last_batch,
-        },
-        "continued": way.continued,
-        "continued_by": way.by,
-        "num_lost": way.num_lost,
-        "access": way.access,
-        "num_files": way.num_files,
+        **picked(way.mixing, f"num_measured {_MIXING}"),
+        "ending": ending,
+        **picked(way, _GOING_ON),
         "refused": None if way.refused is None else as_options(way.refused),
     }
 
 
-def loaders_rows(plan: LoaderComparison) -> Iterator[tuple[object, ...]]:
-    """Yield a row of CSV_HEADER for each way to read."""
+def _steps(ending: Ending | None) -> Document:
+    fewest, most = (None, None) if ending is None else ending.steps
+    return {"fewest_steps": fewest, "most_steps": most}
+
+
+def loaders_rows(plan: LoaderComparison) -> RecordStream:
+    """Return a row for each way to read."""
+    rows = []
     for way in plan.ways:
-        mixing, ending = way.mixing, way.ending
-        yield (
-            way.reader,
-            way.settings.loader,
-            way.settings.loader_version,
-            None if mixing is None else mixing.shards,
-            None if mixing is None else mixing.at_end,
-            None if mixing is None else mixing.uniform_shards,
-            None if mixing is None else mixing.score,
-            None if mixing is None else mixing.verdict,
-            None if ending is None else ends(ending),
-            None if ending is None else ending.steps[0],
-            None if ending is None else ending.steps[1],
-            None if ending is None else ending.num_repeated,
-            None if ending is None else ending.num_left_out,
-            None if ending is None else ending.num_dropped,
-            way.continued,
-            way.by,
-            way.num_lost,
-            way.access,
-            way.num_files,
-            None if way.refused is None else as_options(way.refused),
-        )
+        mixing = picked(way.mixing, _MIXING)
+        record = {
+            **picked(way, f"{_LOADER} version=settings.loader_version"),
+            **{name: value for name, value in mixing.items() if not name.startswith("sampling")},
+            "ends": None if way.ending is None else ends(way.ending),
+            **_steps(way.ending),
+            **picked(way.ending, _ENDING),
+            **picked(way, _GOING_ON),
+            "refused": None if way.refused is None else as_options(way.refused),
+        }
+        rows.append(list(record.values()))
+    return stream_of(list(record), rows)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
+from shardctl.core.columns import picked
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, counted
@@ -123,12 +124,7 @@ def memory_record(plan: Quality) -> dict[str, Any]:
         "memory": None
         if memory is None
         else {
-            "num_bytes": memory.num_bytes,
-            "fits": memory.fits,
-            "buffer": memory.buffer,
-            "whole_epoch": memory.whole_epoch,
-            "score": memory.score,
-            "verdict": memory.verdict,
+            **picked(memory, "num_bytes fits buffer whole_epoch score verdict"),
             "without_buffer": _record(memory.without),
             "files_shuffled": _record(memory.files),
             "files_shuffled_too": _record(memory.both),
@@ -137,6 +133,4 @@ def memory_record(plan: Quality) -> dict[str, Any]:
 
 
 def _record(measured: Measured | None) -> dict[str, Any] | None:
-    if measured is None:
-        return None
-    return {"score": measured.score.value, "verdict": measured.verdict}
+    return None if measured is None else picked(measured, "score=score.value verdict")

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from shardctl.core.columns import picked
 from shardctl.core.text import counted
 from shardctl.planning.quality.quality import Part, Quality
-from shardctl.planning.quality.score import Metric
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
+from shardctl.rendering.text.quantities import number
+from shardctl.rendering.text.tables import Column, Screen, columns, paragraph, table
 
-CSV_HEADER = ("name", "value", "score", "expected", "spread", "sampling_error", "counts")
+METRIC = "name value score expected spread sampling_error counts=scale"
 
 LABELS = {
     "same_shard_neighbours": "same-shard neighbours",
@@ -39,10 +40,8 @@ def metric_table(plan: Quality, screen: Screen) -> Iterator[str]:
 
 def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
     """Return the metrics beside what a uniform permutation shows, as columns and rows."""
-    columns = [Column(heading="metric", align="left")]
-    columns += [Column(heading=name) for name in ("measured", "uniform", "spread", "score")]
-    if plan.sampled is not None:
-        columns.append(Column(heading="error"))
+    error = "error" if plan.sampled is not None else ""
+    shown = columns(f"<metric measured uniform spread score {error}")
     rows = []
     for metric in plan.metrics:
         star = "*" if metric.scale == "shown" else ""
@@ -54,9 +53,9 @@ def metric_cells(plan: Quality) -> tuple[list[Column], list[list[str]]]:
             f"{metric.score:.4f}",
         ]
         if plan.sampled is not None:
-            row.append("-" if metric.sampling_error is None else f"{metric.sampling_error:.5f}")
+            row.append(number(metric.sampling_error, 5))
         rows.append(row)
-    return columns, rows
+    return shown, rows
 
 
 def _number(value: float) -> str:
@@ -68,13 +67,12 @@ def part_table(plan: Quality, screen: Screen) -> Iterator[str]:
     parts = plan.by_position if plan.tail is None else (*plan.by_position, plan.tail)
     first = parts[0]
     names = [metric.name for metric in first.metrics]
-    columns = [Column(heading="from"), Column(heading="near by")]
-    columns += [Column(heading=_SHORT[name]) for name in names]
-    columns.append(Column(heading="place"))
+    short = (Column(heading=_SHORT[name]) for name in names)
+    shown = [*columns("from near_by"), *short, *columns("place")]
     rows = [_part_row(part, names) for part in parts]
     uniform = [f"{metric.expected:.4f}" for metric in first.metrics]
     rows.append(["uniform", f"{first.score.expected:.4f}", *uniform, "0.5000"])
-    yield table(columns, rows, screen)
+    yield table(shown, rows, screen)
     note = (
         "from: position in the epoch; near by: the score without displacement and correlation; "
         "place: where in storage the examples lie on average, from 0 to 1"
@@ -90,37 +88,16 @@ def _part_row(part: Part, names: list[str]) -> list[str]:
     return [
         f"{part.start:,}",
         f"{part.score.value:.4f}",
-        *(f"{values[name]:.4f}" if name in values else "-" for name in names),
+        *(number(values.get(name), 4) for name in names),
         f"{part.mean_storage:.4f}",
     ]
-
-
-def metric_record(metric: Metric) -> dict[str, Any]:
-    """Return a metric with the names of CSV_HEADER."""
-    return dict(zip(CSV_HEADER, metric_row(metric), strict=True))
-
-
-def metric_row(metric: Metric) -> tuple[object, ...]:
-    """Return a metric as a row of CSV_HEADER."""
-    return (
-        metric.name,
-        metric.value,
-        metric.score,
-        metric.expected,
-        metric.spread,
-        metric.sampling_error,
-        metric.scale,
-    )
 
 
 def part_record(part: Part) -> dict[str, Any]:
     """Return a part of the epoch with its metrics."""
     return {
-        "start": part.start,
-        "stop": part.stop,
-        "score": part.score.value,
-        "expected": part.score.expected,
-        "spread": part.score.spread,
+        **picked(part, "start stop"),
+        **picked(part.score, "score=value expected spread"),
         **{metric.name: metric.value for metric in part.metrics},
         "mean_storage": part.mean_storage,
     }

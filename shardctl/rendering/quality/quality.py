@@ -6,25 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from shardctl.core.columns import RecordStream, picked, records_of, stream_of
 from shardctl.files.documents import Document
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import meaning
 from shardctl.planning.quality.what_if import Alternative
 from shardctl.rendering.quality.memory import counted_how, memory_record, memory_text
 from shardctl.rendering.quality.metrics import (
-    CSV_HEADER,
     LABELS,
-    metric_record,
-    metric_row,
+    METRIC,
     metric_table,
     part_record,
     part_table,
 )
-from shardctl.rendering.text.quantities import human_bytes
+from shardctl.rendering.text.quantities import human_bytes, number
 from shardctl.rendering.text.step_rows import order_head, order_heading, pipeline_record
-from shardctl.rendering.text.tables import Column, Screen, paragraph, table
-
-__all__ = ["CSV_HEADER", "quality_document", "quality_rows", "quality_table"]
+from shardctl.rendering.text.tables import Screen, columns, paragraph, table
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -93,18 +90,10 @@ def quality_document(plan: Quality) -> Document:
         "spec": plan.spec,
         "pipeline": pipeline_record(plan.order),
         "assumed": dict(plan.assumed),
-        "num_examples": plan.num_examples,
-        "window": plan.window,
-        "num_classes": plan.num_classes,
-        "verdict": plan.verdict,
-        "score": plan.score.value,
-        "near": plan.score.near,
-        "far": plan.score.far,
-        "expected": plan.score.expected,
-        "spread": plan.score.spread,
-        "sampling_error": plan.score.sampling_error,
+        **picked(plan, "num_examples window num_classes verdict"),
+        **picked(plan.score, "score=value near far expected spread sampling_error"),
         "weakest": plan.weakest.name,
-        "metrics": [metric_record(metric) for metric in plan.metrics],
+        "metrics": records_of(METRIC, plan.metrics),
         "by_position": [part_record(part) for part in plan.by_position],
         "tail": None if plan.tail is None else part_record(plan.tail),
         "across_epochs": epochs_record(plan),
@@ -114,22 +103,15 @@ def quality_document(plan: Quality) -> Document:
         **memory_record(plan),
         "sampled": None
         if plan.sampled is None
-        else {
-            "num_examples": plan.sampled.num_examples,
-            "num_stretches": plan.sampled.num_stretches,
-            "stretch": plan.sampled.stretch,
-            "buffer_by_law": plan.sampled.buffer_drawn,
-        },
+        else picked(plan.sampled, "num_examples num_stretches stretch buffer_by_law=buffer_drawn"),
     }
 
 
-def quality_rows(plan: Quality) -> Iterator[tuple[object, ...]]:
-    """Yield a row of CSV_HEADER for the score and for each metric."""
-    score = plan.score
-    error = score.sampling_error
-    yield ("score", score.value, score.value, score.expected, score.spread, error, None)
-    for metric in plan.metrics:
-        yield metric_row(metric)
+def quality_rows(plan: Quality) -> RecordStream:
+    """Return a row for the score and for each metric."""
+    score = picked(plan.score, "value score=value expected spread sampling_error")
+    metrics = records_of(METRIC, plan.metrics)
+    return stream_of(metrics.fields, [("score", *score.values(), None), *metrics.rows()])
 
 
 def epochs_line(plan: Quality) -> str:
@@ -177,15 +159,8 @@ def epochs_record(plan: Quality) -> dict[str, Any] | None:
     across = plan.across_epochs
     if across is None:
         return None
-    return {
-        "unit": across.unit,
-        "same_order": across.same_order,
-        "correlation": across.correlation,
-        "expected": 0.0,
-        "spread": across.spread,
-        "neighbours_kept": across.neighbours_kept,
-        "expected_kept": across.expected_kept,
-    }
+    found = picked(across, "unit same_order correlation")
+    return {**found, "expected": 0.0, **picked(across, "spread neighbours_kept expected_kept")}
 
 
 def hosts_record(plan: Quality) -> dict[str, Any] | None:
@@ -199,8 +174,7 @@ def hosts_record(plan: Quality) -> dict[str, Any] | None:
         "correlation": across.correlation,
         "expected": 0.0,
         "spread": across.spread,
-        "coverage": across.coverage.value,
-        "expected_coverage": across.coverage.expected,
+        **picked(across.coverage, "coverage=value expected_coverage=expected"),
         "coverage_spread": across.coverage.spread,
         "shared": across.shared,
     }
@@ -208,20 +182,17 @@ def hosts_record(plan: Quality) -> dict[str, Any] | None:
 
 def what_if_table(plan: Quality, screen: Screen) -> Iterator[str]:
     """Yield what other settings would score, and which of them do most."""
-    columns = [Column(heading="what if", align="left"), Column(heading="score")]
-    columns += [Column(heading="error"), Column(heading="buffer")]
-    rows = []
-    for choice in plan.alternatives:
-        error = choice.score.sampling_error
-        rows.append(
-            [
-                choice.change,
-                f"{choice.score.value:.4f}",
-                "-" if error is None else f"{error:.4f}",
-                "" if choice.num_bytes is None else human_bytes(choice.num_bytes),
-            ]
-        )
-    yield table(columns, rows, screen)
+    shown = columns("<what_if score error buffer")
+    rows = [
+        [
+            choice.change,
+            number(choice.score.value, 4),
+            number(choice.score.sampling_error, 4),
+            "" if choice.num_bytes is None else human_bytes(choice.num_bytes),
+        ]
+        for choice in plan.alternatives
+    ]
+    yield table(shown, rows, screen)
     yield paragraph(best_line(plan), screen)
 
 
@@ -259,10 +230,5 @@ def target_line(plan: Quality) -> str:
 
 def alternative_record(choice: Alternative) -> dict[str, Any]:
     """Return what one change would score."""
-    return {
-        "change": choice.change,
-        "score": choice.score.value,
-        "verdict": choice.verdict,
-        "sampling_error": choice.score.sampling_error,
-        "buffer_bytes": choice.num_bytes,
-    }
+    fields = "change score=score.value verdict sampling_error=score.sampling_error"
+    return picked(choice, f"{fields} buffer_bytes=num_bytes")

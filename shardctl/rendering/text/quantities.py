@@ -38,6 +38,15 @@ def counts_between(least: int, most: int) -> str:
     return f"{least:,}" if least == most else f"{least:,}–{most:,}"
 
 
+def number(value: float | None, digits: int = 0) -> str:
+    """Return a figure with so many decimals, `-` where there is none.
+
+    >>> number(1234), number(None), number(0.5, 2)
+    ('1,234', '-', '0.50')
+    """
+    return "-" if value is None else f"{value:,.{digits}f}"
+
+
 def bytes_between(least: int, most: int) -> str:
     """Return a range of sizes, its unit once where both have it; one size where they read alike.
 

@@ -15,21 +15,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice, repeat, zip_longest
-from typing import Any, Literal
+from itertools import zip_longest
+from operator import attrgetter
+from typing import Any, Literal, NamedTuple
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Rows, filled, listed
-from shardctl.core.on_demand import OnDemand
+from shardctl.core.columns import Records, filled, listed, shared
 from shardctl.core.text import counted, inert, printable
+from shardctl.rendering.text.quantities import human_bytes
 
 WIDEST_PICTURE = 80  # columns, which the eye takes in at once
 _GAP = "  "
 _LONGEST_TEXT = 10_000  # characters of a cell on a terminal
 _WHOLE = 1 << 60  # characters of one in a pipe or a file
-_NO_LOOKS: Iterable[Look] = repeat("")
 _LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
 # What tells files of one split apart, and what TFDS appends to it in an id: it is kept whole.
 _SHARD_NUMBER = re.compile(r"\d+-of-\d+\S*$")
@@ -63,11 +63,85 @@ class Column:
     """A column: its heading, and on which side its cells line up.
 
     Where the screen is narrow, cells on the left fold; names of files (`names_files`) elide.
+    `field` is what its cells say of a row, as a size in round figures where `sizes` is set, and
+    with the look of an error where `wrong` is.
     """
 
     heading: str
     align: Literal["left", "right"] = "right"
     names_files: bool = False
+    field: str = ""
+    sizes: bool = False
+    wrong: bool = False
+
+
+def columns(words: str) -> list[Column]:
+    """Return columns: each a field of the rows, and its heading where that is another.
+
+    A sign before it is `<` for text, `!` for what is wrong, `*` for names of files (`!*` for those
+    of files that are wrong) and `~` for sizes in bytes. Blanks of a heading are written `_`,
+    and `_` is written twice.
+
+    >>> [(column.field, column.heading) for column in columns("*path=file num_examples=first_id")]
+    [('path', 'file'), ('num_examples', 'first id')]
+    """
+    found = []
+    for word in words.split():
+        named = word.lstrip("<!*~")
+        signs = word.removesuffix(named)
+        field, _, heading = named.partition("=")
+        found.append(
+            Column(
+                heading=(heading or field).replace("_", " ").replace("  ", "_"),
+                align="left" if signs.strip("~") else "right",
+                names_files="*" in signs,
+                field=field,
+                sizes="~" in signs,
+                wrong="!" in signs,
+            )
+        )
+    return found
+
+
+def cells_of(columns: Sequence[Column], items: Iterable[Any]) -> list[list[str]]:
+    """Return a row of cells for each item, of its attributes that the columns name.
+
+    >>> cells_of(columns("real <imag"), [1000, None])
+    Traceback (most recent call last):
+    AttributeError: 'NoneType' object has no attribute 'real'
+    >>> cells_of(columns("real <imag"), [1000])
+    [['1,000', '0']]
+    """
+    return [
+        [cell_of(attrgetter(column.field)(item), column) for column in columns] for item in items
+    ]
+
+
+def cell_of(value: object, column: Column) -> str:
+    """Return a value as a cell: numbers grouped, what is not known as `-`, no text as nothing."""
+    if isinstance(value, str):
+        return Cell(value, "error") if column.wrong else value
+    if column.sizes:
+        return "unknown" if value is None else human_bytes(int(str(value)))
+    if value is None:
+        return "" if column.align == "left" else "-"
+    return f"{value:,}"
+
+
+def grouped(records: Records) -> Records:
+    """Return records whose numbers are texts with commas, the first of a row as it is."""
+
+    def cells(start: int, stop: int) -> list[Any]:
+        first, *others = records.columns(start, stop)
+        texts = [
+            [cell_of(value, _NUMBER) for value in listed(cell, stop - start)] for cell in others
+        ]
+        return [first, *texts]
+
+    return Records(len(records), records.fields, cells)
+
+
+_NUMBER = Column(heading="")
 
 
 class Cell(str):
@@ -108,13 +182,13 @@ def table(
 
 def table_pieces(
     columns: Sequence[Column],
-    rows: Iterable[Sequence[str]],
+    rows: Records | Iterable[Sequence[str]],
     screen: Screen,
     *,
     keep: int | None = None,
     widest: Sequence[Sequence[str]] | None = None,
 ) -> Iterator[str]:
-    """Yield a table as text; rows that are made on demand are made twice, and never all kept.
+    """Yield a table as text; of records there may be millions, whose text is never all kept.
 
     Of more than `keep` rows a screen that abridges gets the first and the last, and between them a
     line that counts the others. Where rows are still to come, `widest` are some with cells as wide
@@ -127,77 +201,63 @@ def table_pieces(
     … 2 more rows; --all shows them
        4
     """
-    if screen.width is None and not screen.color and isinstance(rows, Rows):
-        forms = _plain_forms(columns, rows)
-        if forms is not None:
-            yield f"{_GAP.join(forms)}\n" % tuple(column.heading for column in columns)
-            texts = ["", *[_GAP] * (len(columns) - 1), "\n"]
-            for count, cells_of_all in rows.pieces():
-                yield filled(texts, count, [*map(_padded, forms, cells_of_all)])
-            return
-    shown, gap = _shown(rows, keep, screen)
-    cells: Iterable[Sequence[str]]
-    cells_of = partial(_cells, screen)
-    if widest is None:
-        cells = shown.map(cells_of) if isinstance(shown, OnDemand) else list(map(cells_of, shown))
-        measured = cells
-    else:
-        cells, measured = map(cells_of, shown), list(map(cells_of, widest))
     headings = [column.heading for column in columns]
-    widths = list(map(display_width, headings))
-    for some in _some_at_once(measured):
-        widths = list(map(max, widths, map(_widest, zip(*some, strict=True))))
+    if isinstance(rows, Records):
+        widths = None if screen.width or screen.color else _plain_widths(columns, rows)
+        if widths is not None:
+            yield f"{next(_row(headings, widths, columns))}\n"
+            texts = ["", *[_GAP] * (len(columns) - 1), "\n"]
+            for count, cells in rows.pieces():
+                aligned = map(_aligned, cells, widths, columns)
+                yield filled(texts, count, list(aligned), widths)
+            return
+        rows = rows.map(
+            lambda record: [v if isinstance(v, str) else str(v) for v in record.values()]
+        )
+    shown, gap = _shown(rows, keep, screen)
+    cleaned = partial(_cells, screen)
+    measured = list(map(cleaned, shown if widest is None else widest))
+    widths = [max(map(display_width, texts)) for texts in zip(headings, *measured, strict=True)]
     fitting = _fitting(widths, columns, screen.width)
+    lines = measured if widest is None else map(cleaned, shown)
     if fitting is None:
-        yield from _records(headings, cells, gap, screen)
+        yield from _records(headings, lines, gap, screen)
         return
     eliding = _eliding(measured, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
-    form = _GAP.join(_forms(columns, fitting))
-    is_plain = fitting == widths and not screen.color
-    for number, row in enumerate(cells):
+    for number, row in enumerate(lines):
         if number == gap.before:
             yield paragraph(gap.text, screen)
-        if is_plain and (line := form % tuple(row)).isascii():  # as below, ten times as fast
-            yield f"{line.rstrip()}\n"
-            continue
-        shortened = _shortened(row, fitting, eliding) if eliding else row
-        for line in _row(shortened, fitting, columns, color=screen.color):
+        short = (_with_look(eliding.get((i, cell), cell), cell) for i, cell in enumerate(row))
+        for line in _row(list(short) if eliding else row, fitting, columns, color=screen.color):
             yield f"{line}\n"
 
 
-def _plain_forms(columns: Sequence[Column], rows: Rows) -> list[str] | None:
-    """Return what `%` makes cells of, None where a cell of the rows needs a look of its own."""
+def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
+    """Return how wide columns are, None where a cell of the rows needs a look of its own."""
     widths = [len(column.heading) for column in columns]
     for _, cells in rows.pieces():
-        for at, cell in enumerate(map(listed, cells)):
-            texts: list[Any] = cell if isinstance(cell, list) else [cell]
-            kinds = set(map(type, texts))
-            if kinds == {int}:
+        for at, cell in enumerate(map(shared, cells)):
+            texts: Any = [cell] if isinstance(cell, str | int) else cell
+            kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
+            if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
             elif kinds != {str} or not (text := "".join(texts)).isascii() or not text.isprintable():
                 return None
-            widths[at] = max((widths[at], *map(len, texts)))
-        if kinds != {int} or columns[-1].align == "left":
-            return None  # there may be blanks at the ends of lines
-    return _forms(columns, widths)
+            widths[at] = max(widths[at], *map(len, texts))
+    # Blanks at the ends of lines are for the slow way.
+    return None if columns[-1].align == "left" else widths
 
 
-def _padded(form: str, cell: RowsCell) -> list[str] | str:
-    values = listed(cell)
-    return [*map(form.__mod__, values)] if isinstance(values, list) else form % values
+def _aligned(cell: RowsCell, width: int, column: Column) -> Any:
+    """Return a column whose texts have blanks before them where they line up on the right."""
+    if column.align == "left" or not isinstance(cell, str | list) or not isinstance(cell[0], str):
+        return shared(cell)
+    return cell.rjust(width) if isinstance(cell, str) else [text.rjust(width) for text in cell]
 
 
-def _forms(columns: Sequence[Column], widths: Sequence[int]) -> list[str]:
-    return [
-        f"%{'-' if column.align == 'left' else ''}{width}s"
-        for column, width in zip(columns, widths, strict=True)
-    ]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Gap:
+class _Gap(NamedTuple):
     """The line that stands for rows left out, and the row before which it stands."""
 
     text: str = ""
@@ -215,7 +275,7 @@ def _shown(
         return rows, _Gap()
     tail = keep // 2
     shown = [*rows[: keep - tail], *rows[len(rows) - tail :]]
-    return shown, _Gap(text=left_out(len(rows) - keep, "row", screen), before=keep - tail)
+    return shown, _Gap(left_out(len(rows) - keep, "row", screen), keep - tail)
 
 
 def left_out(count: int, noun: str, screen: Screen) -> str:
@@ -228,28 +288,13 @@ def left_out(count: int, noun: str, screen: Screen) -> str:
     return line if screen.width is None else f"{line}; --all shows them"
 
 
-def _some_at_once(rows: Iterable[Sequence[str]]) -> Iterator[list[Sequence[str]]]:
-    waiting = iter(rows)
-    while some := list(islice(waiting, 1000)):
-        yield some
-
-
-def _widest(texts: Sequence[str]) -> int:
-    is_ascii = "".join(texts).isascii()
-    return max(map(len if is_ascii else display_width, texts))
-
-
-def _limit(screen: Screen) -> int:
-    return _WHOLE if screen.width is None else _LONGEST_TEXT
-
-
 def _cells(screen: Screen, row: Sequence[str]) -> list[str]:
-    limit = _limit(screen)
-    texts = [printable(str(cell), limit) for cell in row]
-    if not screen.color:  # no looks are needed, and there may be very many cells
-        return texts
-    shown = zip(row, texts, strict=True)
-    return [Cell(text, cell.look) if type(cell) is Cell else text for cell, text in shown]
+    limit = _WHOLE if screen.width is None else _LONGEST_TEXT
+    return [_with_look(printable(str(cell), limit), cell) for cell in row]
+
+
+def _with_look(text: str, cell: str) -> str:
+    return Cell(text, cell.look) if type(cell) is Cell else text
 
 
 def _fitting(
@@ -273,25 +318,15 @@ def _eliding(
     widths: Sequence[int],
     fitting: Sequence[int],
     columns: Sequence[Column],
-) -> list[int]:
-    """Return the columns whose names lose their middle, and are told apart without it."""
-    found = []
+) -> dict[tuple[int, str], str]:
+    """Return what names of files are without their middle, where they are told apart without it."""
+    found: dict[tuple[int, str], str] = {}
     for index, column in enumerate(columns):
         if column.names_files and fitting[index] < widths[index]:
-            names = {row[index] for row in rows}
-            short = {elided(name, fitting[index]) for name in names}
-            if None not in short and len(short) == len(names):
-                found.append(index)
+            short = {row[index]: elided(row[index], fitting[index]) for row in rows}
+            if None not in short.values() and len({*short.values()}) == len(short):
+                found |= {(index, name): str(text) for name, text in short.items()}
     return found
-
-
-def _shortened(row: Sequence[str], widths: Sequence[int], eliding: Sequence[int]) -> list[str]:
-    cells = list(row)
-    for index in eliding:
-        cell = row[index]
-        short = elided(cell, widths[index]) or cell
-        cells[index] = Cell(short, cell.look) if type(cell) is Cell else short
-    return cells
 
 
 def elided(name: str, width: int) -> str | None:
@@ -323,14 +358,12 @@ def _row(
 ) -> Iterator[str]:
     """Yield the lines of a row, without blanks at their ends."""
     folded = [_folded(cell, width) for cell, width in zip(cells, widths, strict=True)]
-    looks = _NO_LOOKS
-    if color:
-        looks = [cell.look if type(cell) is Cell else "" for cell in cells]
+    looks: list[Look] = [cell.look if color and type(cell) is Cell else "" for cell in cells]
     for pieces in zip_longest(*folded, fillvalue=""):
         padded = []
-        for piece, width, column, look in zip(pieces, widths, columns, looks, strict=False):
+        for piece, width, column, look in zip(pieces, widths, columns, looks, strict=True):
             blanks = " " * (width - display_width(piece))
-            shown = styled(piece, look) if look else piece
+            shown = styled(piece, look)
             padded.append(shown + blanks if column.align == "left" else blanks + shown)
         yield _GAP.join(padded).rstrip()
 
@@ -362,6 +395,13 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
     limit = _WHOLE if screen.width is None else 10 * _LONGEST_TEXT
     lines = _wrapped(printable(text, limit), screen.width)
     return "".join(f"{_styled(line.rstrip(), style, screen)}\n" for line in lines)
+
+
+def indented(text: str, screen: Screen) -> Iterator[str]:
+    """Yield a paragraph two columns farther right."""
+    width = None if screen.width is None else max(screen.width - 2, 10)
+    for line in paragraph(text, replace(screen, width=width)).splitlines():
+        yield f"  {line}\n"
 
 
 def _wrapped(text: str, limit: int | None) -> Iterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from operator import index
 from typing import Any
 
@@ -22,15 +22,13 @@ from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.order import order_of
 from shardctl.planning.pinned_sources import resolved_reading
-from shardctl.planning.resume.apply_plan import applied, check_same_dataset
+from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.seen import codes_of
-from shardctl.tfds.builder_layout import Builder, dataset_of, in_order_of
+from shardctl.tfds.builder_layout import Builder, RecordFiles, dataset_of, in_order_of
 from shardctl.tfds.imports import tensorflow_datasets
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.process_host import check_host
 from shardctl.tfds.training.records import RecordReader
-
-SortFunction = Callable[[Sequence[Any]], list[Any]]
 
 # What the plan fixes; anything else in its place would read another order.
 _OF_THE_PLAN = (
@@ -65,9 +63,8 @@ def read_config(
 
     With `builder` the plan is checked against all of its dataset at once, without it when a builder
     reads with this `ReadConfig`: name, config, version, layout, order of the folders.
-    `allow_version` takes another version or config of the same layout. Either way TFDS's own file
-    instructions are checked as well: every planned file must be among them, with the planned number
-    of examples. `options` are fields of `ReadConfig` that leave the order
+    `allow_version` takes another version or config of the same layout. Every planned file must be
+    among those that TFDS reads. `options` are fields of `ReadConfig` that leave the order
     alone, such as `add_tfds_id`; `try_autocache` is off unless asked for: a rest is read once.
 
     Raises:
@@ -89,33 +86,33 @@ def read_config(
             f"file instructions alone do not continue {what} of this plan; "
             "shardctl.tfds.resume does"
         )
-    tfds = tensorflow_datasets()
-    check_seed: Callable[[], None]
-    if builder is None:
-        if epoch is not None and epoch != plan.epoch:
-            raise UsageError(f"epoch={epoch}: its file order needs the dataset; give the builder")
-        reads, check_seed = reads_of_host(plan, host), partial(check_global_seed_of_plan, plan)
-        sort = _sort_by_name(plan, reads, allow_version=allow_version)
-    else:
-        here = fitted(builder, plan, host, allow_version=allow_version)
-        reads, check_seed = here.reads, here.check_global_seed
-        if epoch is not None and epoch != plan.epoch:
-            order = here.order
-            _check_epoch(plan, epoch)
-            reads = reads_of_epoch(order, epoch)
-        sort = _sort_by_path(plan, reads)
-    if epoch in (None, plan.epoch):
+    reads_of_host(plan, host)  # which is refused now
+    later = None if epoch == plan.epoch else epoch
+    if later is None:
         _refuse_buffered_examples(plan)
-    check_seed()
+    else:
+        _check_epoch(plan, later)
+    here = None if builder is None else fitted(builder, plan, host, allow_version=allow_version)
+    if here is None:
+        check_global_seed_of_plan(plan)
+    else:
+        here.check_global_seed()
 
-    def sort_now(files: Sequence[Any]) -> list[Any]:
-        _refuse_shuffled_files(sys._getframe(1))
-        check_seed()  # the dataset is made here, which may be long after
-        return sort(files)
+    def sort(files: Sequence[Any]) -> list[Any]:
+        caller = sys._getframe(1)
+        # TFDS tells nobody but its own reader, which shuffles what this returns.
+        if caller.f_locals.get("shuffle_files") is True:
+            raise UsageError("shuffle_files=True would shuffle the plan; leave it out")
+        own = here
+        if own is None:
+            own = fitted(_builder_that_reads(caller), plan, host, allow_version=allow_version)
+        own.check_global_seed()  # the dataset is made here, which may be long after
+        reads = own.reads if later is None else reads_of_epoch(own.order, later)
+        return _planned(plan, files, reads)
 
-    return tfds.ReadConfig(
+    return tensorflow_datasets().ReadConfig(
         **{"try_autocache": False, **options},
-        experimental_interleave_sort_fn=sort_now,
+        experimental_interleave_sort_fn=sort,
         interleave_cycle_length=plan.cycle_length,
         interleave_block_length=plan.settings.block,
     )
@@ -164,85 +161,37 @@ def _paths(reads: Reads) -> list[str]:
     return found
 
 
-def _sort_by_path(plan: ResumePlan, reads: Reads) -> SortFunction:
-    paths = _paths(reads)
-
-    def sort(files: Sequence[Any]) -> list[Any]:
-        return _planned(plan, files, {os.fspath(f.filename): f for f in files}, paths, reads)
-
-    return sort
-
-
-def _sort_by_name(plan: ResumePlan, reads: Reads, *, allow_version: bool) -> SortFunction:
-    def sort(files: Sequence[Any]) -> list[Any]:
-        builder = _builder_that_reads(sys._getframe(1))
-        paths: dict[str, set[str]] = {}
-        for file in files:
-            paths.setdefault(file.basename(), set()).add(os.fspath(file.filename))
-        if twice := [name for name, several in paths.items() if len(several) > 1]:
-            raise UsageError(
-                f"{quoted(twice[0])} lies in several folders: give the builder, as in "
-                "read_config(plan, builder)"
-            )
-        known = {file.basename(): file for file in files}
-        planned = _planned(plan, files, known, reads.filenames(), reads)
-        if builder is not None:
-            check_builder(plan, builder, allow_version=allow_version)
-        return planned
-
-    return sort
-
-
-def _planned(
-    plan: ResumePlan,
-    files: Sequence[Any],
-    known: dict[str, Any],
-    names: list[str],
-    reads: Reads,
-) -> list[Any]:
+def _planned(plan: ResumePlan, files: Sequence[Any], reads: Reads) -> list[Any]:
     """Return the planned instructions, made of those that TFDS has for the same files."""
     if not len(reads):
         return [files[0].replace(skip=0, take=0)]  # TFDS takes no empty list
+    known = {os.fspath(file.filename): file for file in files}
     planned = []
-    columns = (column.tolist() for column in (reads.skip, reads.take, reads.examples_in_shard))
-    for name, skip, take, examples_in_shard in zip(names, *columns, strict=True):
-        file = known.get(name)
+    for path, skip, take in zip(
+        _paths(reads), reads.skip.tolist(), reads.take.tolist(), strict=True
+    ):
+        file = known.get(path)
         if file is None:
             raise DatasetError(
-                f"the plan reads {quoted(name, 200)}, which is not one of the {len(files)} files "
+                f"the plan reads {quoted(path, 200)}, which is not one of the {len(files)} files "
                 f"of this split; ask TFDS for split={plan.spec!r} of {plan.dataset.title}"
-            )
-        if file.examples_in_shard != examples_in_shard:
-            raise DatasetError(
-                f"the plan was made for another state of {plan.dataset.title}: "
-                f"{quoted(name, 200)} had {examples_in_shard} examples, "
-                f"now {file.examples_in_shard}"
             )
         planned.append(file.replace(skip=skip, take=take))
     return planned
 
 
 def _builder_that_reads(caller: Any) -> Any:
-    """Return the builder whose `as_dataset` calls the sort function, None where there is none.
+    """Return the builder whose `as_dataset` calls the sort function, looked up in the calls.
 
-    TFDS hands the sort function file instructions alone, so it is looked up in the calls.
+    TFDS hands the sort function file instructions alone.
     """
-    kind = tensorflow_datasets().core.DatasetBuilder
+    kinds = (tensorflow_datasets().core.DatasetBuilder, RecordFiles)
     while caller is not None:
         found = caller.f_locals.get("self")
-        if isinstance(found, kind):
+        if isinstance(found, kinds):
             return found
         caller = caller.f_back
-    return None
-
-
-def _refuse_shuffled_files(caller: Any) -> None:
-    """Refuse `shuffle_files=True`, which shuffles the instructions after they were sorted.
-
-    TFDS tells nobody but its own reader, which calls the sort function, so it is looked up there.
-    """
-    if caller.f_locals.get("shuffle_files") is True:
-        raise UsageError("shuffle_files=True would shuffle the plan; leave it out")
+    raise UsageError("no builder of TFDS reads here: give it, as in read_config(plan, builder)")
 
 
 # A plan checked against the builder that is to read it.
@@ -319,16 +268,6 @@ def fitted(
     if plan.hosts:
         settings = replace(settings, host=_chosen(plan, host))
     return FittedPlan(plan=plan, dataset=dataset, reads=reads, settings=settings)
-
-
-def check_builder(plan: ResumePlan, builder: Any, *, allow_version: bool = False) -> None:
-    """Refuse a builder of another dataset than that of a plan.
-
-    Raises:
-        DatasetError: it is another one, or it has changed; the text says how.
-    """
-    dataset = dataset_for(plan, builder)
-    check_same_dataset(plan.dataset, dataset, "plan", allow_version=allow_version)
 
 
 def dataset_for(plan: ResumePlan, source: Any) -> Dataset:

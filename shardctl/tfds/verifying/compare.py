@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.progress import Watch
-from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.text import printable
 from shardctl.planning.verify import (
     FirstDifference,
@@ -34,21 +32,14 @@ from shardctl.tfds.verifying.real_files import why_not_files
 Compare = Callable[[Iterable[Int64s], Iterable[Int64s]], StreamMismatch | None]
 
 
-@dataclass(frozen=True, kw_only=True)
-class PassMismatch:
-    """Where a pass differs from what is expected, and what TensorFlow said if it gave up there."""
-
-    mismatch: StreamMismatch
-    reason: str | None
-    unknown: Callable[[int], str]
-
-
-def mismatch_of(
+def difference(
     opened: Callable[[int], Pass],
     expected: Callable[[], Iterable[Int64s]],
+    codes: ExampleCodes,
+    window: Window,
     compare: Compare = first_mismatch,
-) -> PassMismatch | None:
-    """Return where a pass first differs from what is expected, None where it does not.
+) -> FirstDifference | None:
+    """Return where a pass first differs from what is expected of a window, None where it does not.
 
     `opened` begins a pass that takes so many examples at a time. Where TensorFlow gives up, a whole
     batch is lost, so the examples are then read again one by one.
@@ -63,39 +54,28 @@ def mismatch_of(
         mismatch = StreamMismatch(offset=read.num_done, expected=None, found=None)
     if mismatch is None:
         return None
-    # TensorFlow may have given up beyond the position where they differ.
-    reason = read.reason if mismatch.found is None else None
-    return PassMismatch(mismatch=mismatch, reason=reason, unknown=read.unknown)
-
-
-def difference(
-    found: PassMismatch | None, codes: ExampleCodes, window: Window
-) -> FirstDifference | None:
-    """Return a mismatch as position and ids of the order; the streams begin at the window."""
-    if found is None:
-        return None
-    mismatch = found.mismatch
 
     def names(code: int | None) -> tuple[Any, str | None]:
         if code is None:
             return None, None
         if code < 0:
-            name = printable(found.unknown(code), 1000)
+            name = printable(read.unknown(code), 1000)
             return name, name
         has_files = any(split.files for split in codes.dataset.splits)
         return codes.ids(np.array([code]))[0], codes.tfds_ids([code])[0] if has_files else None
 
-    expected, expected_tfds_id = names(mismatch.expected)
-    seen, seen_tfds_id = names(mismatch.found)
+    expected_id, expected_tfds_id = names(mismatch.expected)
+    found_id, found_tfds_id = names(mismatch.found)
     return FirstDifference(
         position=window.start + mismatch.offset,
-        expected=expected,
-        found=seen,
+        expected=expected_id,
+        found=found_id,
         expected_tfds_id=expected_tfds_id,
-        found_tfds_id=seen_tfds_id,
+        found_tfds_id=found_tfds_id,
         read=window.read,
         host=window.host,
-        reason=found.reason,
+        # TensorFlow may have given up beyond the position where they differ.
+        reason=read.reason if mismatch.found is None else None,
     )
 
 
@@ -127,29 +107,15 @@ class ReadCheck:
             self.read = "index ranges"
             self.notes.append(reason)
 
-    def answer(
-        self,
-        *,
-        dataset: Dataset,
-        spec: str,
-        pipeline: SettingsDocument,
-        num_examples: int | None,
-        warnings: tuple[str, ...],
-        assumptions: tuple[str, ...] = (),
-    ) -> Verification:
-        """Return what came out, and what is wrong with the files."""
+    def answer(self, **said: Any) -> Verification:
+        """Return what came out, and what is wrong with the files; `said` are the other fields."""
         return Verification(
-            dataset=dataset,
-            spec=spec,
-            pipeline=pipeline,
-            num_examples=num_examples,
             read=self.read,
             windows=tuple(self.windows),
             first_difference=self.difference,
             num_files=self.checks.num_files,
             files=self.checks.findings,
             versions=versions(),
-            notes=(*self.notes, *self.checks.notes),
-            warnings=warnings,
-            assumptions=assumptions,
+            notes=(*said.pop("notes", ()), *self.notes, *self.checks.notes),
+            **said,
         )

@@ -36,7 +36,14 @@ from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import fitted
 from shardctl.tfds.training.records import RangeReader
 from shardctl.tfds.training.resume import dataset_of_plan, resume
-from shardctl.tfds.verifying.reading import Reading, said_by_tensorflow, shape_of
+from shardctl.tfds.verifying.reading import (
+    BATCH,
+    EXAMPLE,
+    Reading,
+    Shape,
+    said_by_tensorflow,
+    shape_of,
+)
 
 
 def why_not_files(reads: Reads) -> str | None:
@@ -155,7 +162,7 @@ class RealFiles:
                 decoders=self.decoders,
                 add_tfds_id=True,
             )
-        return self._reading(elements)
+        return replace(self._reading(elements), shape=_shape_of_rest(plan))
 
     def _reading(self, elements: Any) -> Reading:
         names = FoundNames(self.codes)
@@ -259,11 +266,15 @@ class IndexRanges:
         """Return what `shardctl.tfds.resume` would read, to the end of all epochs."""
         here = fitted(self.dataset, plan, plan.settings.host if host is None else host)
         elements = dataset_of_plan(here, here.reader(RangeReader))
-        return Reading(elements=elements, codes_of=_codes)
+        return Reading(elements=elements, codes_of=_codes, shape=_shape_of_rest(plan))
 
     def _reader(self, settings: ReadSettings, *, ordered: bool) -> RangeReader:
         cycle = settings.cycle_length(ordered=ordered)
         return RangeReader(codes=self.codes, cycle=cycle, block=settings.block)
+
+
+def _shape_of_rest(plan: ResumePlan) -> Shape:
+    return EXAMPLE if plan.settings.batch is None else BATCH
 
 
 def _codes(batch: Any) -> Int64s:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s
-from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
@@ -177,24 +175,26 @@ class _Comparison:
         progress = Progress(self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
-        whole = self.stop == self.own.elements.num_elements
-        stop = None if whole else self.stop
+        stop = None if self.stop == self.own.elements.num_elements else self.stop
         found = _found(self.own.dataset, pass_index, loop, stop, reason)
         for step, (real, predicted) in enumerate(zip_longest(found, expected)):
             progress.advance(1)
-            widths = self.own.elements.examples(step, step + 1)[2] if predicted is not None else [0]
-            width = int(widths[0])
-            one = None if real is None else Rows.of(real, self._kept)
-            two = None if predicted is None else Rows.of(predicted, self._kept)
-            if one is None or two is None or one.key != two.key:
-                self._differs(step, one, two, width, expected, reason)
+            codes = [] if predicted is None else self._codes(step)
+            one, two = parts_of(real, self._kept), parts_of(predicted, self._kept)
+            if real is None or predicted is None or key(one) != key(two):
+                self._differs(rows_of(one, len(codes)), rows_of(two, len(codes)), codes, expected)
+                if self.difference and self.difference.found is None and reason:
+                    self.difference = replace(self.difference, reason=reason[0])
                 break
-            distinct.update(map(hash, two.rows(width)))
-            self.num_done += width
+            distinct.update(map(hash, rows_of(two, len(codes))))
+            self.num_done += len(codes)
         self.notes.append(
             "elements were compared with what the pipeline's own maps make of the predicted "
             f"examples: {len(distinct):,} are distinct"
         )
+
+    def _codes(self, step: int) -> list[int]:
+        return self.own.elements.examples(step, step + 1)[1].tolist()
 
     def _keep_steady(self, expected: Any) -> None:
         """Compare only what comes out alike twice.
@@ -218,61 +218,34 @@ class _Comparison:
                 "compared"
             )
 
-    def _differs(
-        self,
-        step: int,
-        real: Rows | None,
-        predicted: Rows | None,
-        width: int,
-        expected: Any,
-        reason: list[str],
-    ) -> None:
-        codes: list[int] = []
-        if predicted is not None:
-            codes = self.own.elements.examples(step, step + 1)[1].tolist()
-        ones = [] if real is None else real.rows(real.num_rows if predicted is None else width)
-        if real is not None and predicted is not None and len(ones) == 1 < width:
-            ones = real.rows(real.num_rows)
-        twos = [] if predicted is None else predicted.rows(width)
+    def _differs(self, ones: list[Key], twos: list[Key], codes: list[int], expected: Any) -> None:
+        """Note where an element leaves the predicted one; None stands for the end of either."""
         pairs = enumerate(zip_longest(ones, twos))
         row = next((row for row, (one, two) in pairs if one != two), 0)
-        names = self.order.codes
-        missing = row >= len(twos)
-        code = None if missing or row >= len(codes) else codes[row]
-        is_end = row >= len(ones)
-        alike: set[int] = set() if is_end else self._codes_of(ones[row], expected)
-        seen = next(iter(alike)) if len(alike) == 1 else None
-        found: int | str | None = None
-        if seen is not None:
-            found = names.ids(_array(seen))[0]
-        elif not is_end:
-            several = f"one of {len(alike)} examples that are alike"
-            found = several if alike else "an example that is not predicted"
+        predicted = self._named(codes[row] if row < min(len(twos), len(codes)) else None)
+        seen: tuple[int | str | None, str | None] = (None, None)
+        if row < len(ones):
+            alike = {
+                code
+                for step, element in enumerate(expected)
+                for code in _alike(ones[row], parts_of(element, self._kept), self._codes(step))
+            }
+            other = "an example that is not predicted"
+            other = f"one of {len(alike)} examples that are alike" if alike else other
+            seen = self._named(alike.pop()) if len(alike) == 1 else (other, other)
         self.difference = FirstDifference(
             position=self.num_done + row,
-            expected=None if code is None else names.ids(_array(code))[0],
-            found=found,
-            expected_tfds_id=_tfds_id(names, code),
-            found_tfds_id=str(found) if seen is None and found else _tfds_id(names, seen),
-            reason=reason[0] if reason and is_end else None,
+            expected=predicted[0],
+            found=seen[0],
+            expected_tfds_id=predicted[1],
+            found_tfds_id=seen[1],
         )
 
-    def _codes_of(self, row: Any, expected: Any) -> set[int]:
-        """Return the examples of those predicted that a row is like."""
-        codes: set[int] = set()
-        for step, element in enumerate(expected):
-            _, own, widths = self.own.elements.examples(step, step + 1)
-            rows = Rows.of(element, self._kept).rows(int(widths[0]))
-            codes.update(int(code) for key, code in zip(rows, own, strict=False) if key == row)
-        return codes
-
-
-def _tfds_id(names: ExampleCodes, code: int | None) -> str | None:
-    return None if code is None else names.tfds_ids([code])[0]
-
-
-def _array(code: int) -> Int64s:
-    return np.array([code])
+    def _named(self, code: int | None) -> tuple[int | str | None, str | None]:
+        names = self.order.codes
+        if code is None:
+            return None, None
+        return names.ids(np.array([code]))[0], names.tfds_ids([code])[0]
 
 
 def _found(
@@ -297,73 +270,52 @@ def _found(
 
 # Real elements, compared component by component, and the examples that they are made of.
 
-Component = tuple[Any, ...]  # what it is equal by: kind, shape and bytes
+Key = tuple[Any, ...]  # what it is equal by: kind, shape and bytes of each component
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rows:
-    """An element, taken apart into its components, and where it is a batch into rows.
-
-    kept: which of the components count, None for all.
-    """
-
-    components: tuple[Any, ...]
-
-    @classmethod
-    def of(cls, element: Any, kept: frozenset[int] | None = None) -> Rows:
-        """Return the components of an element as TensorFlow hands it out, eager."""
-        parts = tensorflow().nest.flatten(element, expand_composites=True)
-        values = [part.numpy() if hasattr(part, "numpy") else part for part in parts]
-        return cls(
-            components=tuple(
-                np.asarray(value)
-                for index, value in enumerate(values)
-                if kept is None or index in kept
-            )
-        )
-
-    @property
-    def key(self) -> Component:
-        """What two elements are alike by."""
-        return tuple(map(_key, self.components))
-
-    def rows(self, width: int) -> list[Component]:
-        """Return the keys of the examples of a batch of `width`, or of the element as one."""
-        if all(part.ndim and len(part) == width for part in self.components):
-            return [tuple(_key(part[row]) for part in self.components) for row in range(width)]
-        return [self.key]
-
-    @property
-    def num_rows(self) -> int:
-        """How many rows all components have, 1 where they differ."""
-        lengths = {len(part) if part.ndim else -1 for part in self.components}
-        return max(1, lengths.pop()) if len(lengths) == 1 else 1
-
-    def __len__(self) -> int:
-        return len(self.components)
+def parts_of(element: Any, kept: frozenset[int] | None = None) -> list[Any]:
+    """Return the components of an element as TensorFlow yields it, eager; none of None."""
+    nest = tensorflow().nest
+    parts = [] if element is None else nest.flatten(element, expand_composites=True)
+    values = [part.numpy() if hasattr(part, "numpy") else part for part in parts]
+    return [np.asarray(v) for index, v in enumerate(values) if kept is None or index in kept]
 
 
-def _key(value: Any) -> Any:
-    value = np.asarray(value)
-    if value.dtype == object:
-        return value.shape, tuple(value.ravel().tolist())
-    return value.dtype.str, value.shape, value.tobytes()
+def key(parts: Iterable[Any]) -> Key:
+    """Return what two elements, or rows of them, are alike by."""
+    return tuple(
+        (part.shape, tuple(part.ravel().tolist()))
+        if part.dtype == object
+        else (part.dtype.str, part.shape, part.tobytes())
+        for part in map(np.asarray, parts)
+    )
+
+
+def rows_of(parts: list[Any], width: int) -> list[Key]:
+    """Return the keys of the examples of a batch of `width`, or of the element as one."""
+    lengths = {len(part) if part.ndim else -1 for part in parts}
+    if len(lengths) == 1 and (lengths == {width} or (width > 1 and min(lengths) > 0)):
+        return [key(part[row] for part in parts) for row in range(lengths.pop())]
+    return [key(parts)] if parts else []
+
+
+def _alike(row: Key, parts: list[Any], codes: list[int]) -> Iterator[int]:
+    """Yield the codes of the rows of an element that are like a row."""
+    pairs = zip(rows_of(parts, len(codes)), codes, strict=False)
+    return (code for found, code in pairs if found == row)
 
 
 def steady_components(elements: Any, most: int) -> tuple[frozenset[int], int]:
     """Return which components of the first elements are the same in two runs, and how many are."""
     steady: set[int] | None = None
     count = 0
-    for one, two in zip(_first(elements, most), _first(elements, most), strict=True):
+    for pair in zip(elements.take(most), elements.take(most), strict=True):
+        one, two = map(parts_of, pair)
         count = len(one)
         same = {
             index
-            for index, parts in enumerate(zip(one.components, two.components, strict=True))
-            if _key(parts[0]) == _key(parts[1])
+            for index in range(count)
+            if key(one[index : index + 1]) == key(two[index : index + 1])
         }
         steady = same if steady is None else steady & same
     return frozenset(steady or ()), count
-
-
-def _first(elements: Any, most: int) -> Iterator[Rows]:
-    return (Rows.of(element) for element in elements.take(most))

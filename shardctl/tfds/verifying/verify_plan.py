@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -41,11 +40,10 @@ from shardctl.planning.verify import (
     first_mismatch_in_any_order,
     taken,
 )
-from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.read_config import FittedPlan, fitted
-from shardctl.tfds.verifying.compare import ReadCheck, difference, mismatch_of
-from shardctl.tfds.verifying.reading import BATCH_SIZE, Pass, Reading
+from shardctl.tfds.verifying.compare import ReadCheck, difference
+from shardctl.tfds.verifying.reading import Pass
 from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
 
 
@@ -64,11 +62,10 @@ def verify_plan(
     example once is compared by which examples come, until the further epochs begin. A plan for
     other hosts, or made from a log, has no order to be compared with: every host has to read the
     examples that its instructions name, each once, and then the further epochs as such a host. Of
-    one for a buffer without a seed the examples of each epoch are compared, in any order. The
-    calls after the read are run, batches with their sizes. `take` bounds what is read of each
-    reader, and a note says how much that is of what is left. All else that the plan says is
-    compared with what it should say. `allow_version` takes a plan of another version or config
-    whose files are the same.
+    one for a buffer without a seed the examples of each epoch are compared, in any order. `take`
+    bounds what is read of each reader, and a note says how much that is of what is left. All else
+    that the plan says is compared with what it should say. `allow_version` takes a plan of another
+    version or config whose files are the same.
 
     Raises:
         DatasetError: the dataset is not the one that the plan was made for, or as for `verify`.
@@ -89,47 +86,44 @@ def verify_plan(
     check_global_seed_of_plan(plan, dataset)
     num_examples = plan.consumed + plan.remaining_total
     check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
-    said = looked_at(dataset, plan)
+    broken, reads, notes = looked_at(dataset, plan)
     check = _PlanCheck(
         dataset=dataset,
-        plan=said.reads,
+        plan=replace(reads, settings=without_dropping(reads.settings)),
         reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
         take="all" if take == -1 else take,
         watch=watch,
     )
     for host in range(len(plan.hosts)) if plan.hosts else [None]:
-        if check.difference is None and check.wrong_batch is None:
+        if check.difference is None:
             check.run(host)
-    found = check.answer(
+    return check.answer(
         dataset=dataset,
         spec=plan.spec,
         pipeline=plan.pipeline,
         num_examples=num_examples,
         warnings=plan.warnings,
         assumptions=plan.assumptions,
-    )
-    wrong_batch = () if check.wrong_batch is None else (check.wrong_batch,)
-    return replace(
-        found,
-        broken=(*said.broken, *wrong_batch),
-        notes=(*said.notes, *check.bounds(), *found.notes),
+        broken=broken,
+        notes=(*notes, *check.bounds()),
     )
 
 
 @dataclass(kw_only=True)
 class _PlanCheck(ReadCheck):
-    """What is read by a plan, host by host."""
+    """What is read by a plan, host by host, its last batch whole."""
 
     dataset: Dataset
     plan: ResumePlan
-    wrong_batch: BrokenPromise | None = field(init=False, default=None)
-    num_left: list[int] = field(init=False, default_factory=list)
+    num_left: int = field(init=False, default=0)
     _fitted: dict[int | None, FittedPlan] = field(init=False, default_factory=dict)
 
     def run(self, host: int | None) -> None:
         """Compare what one reader of the plan reads."""
-        plan = self.plan
-        left = self._num_left(host)
+        plan, here = self.plan, self._here(host)
+        left = here.num_examples
+        if plan.num_further_epochs:
+            left += plan.num_further_epochs * here.order.epoch_size
         size = taken(self.take, self.read, left)
         if not size:
             return
@@ -137,37 +131,39 @@ class _PlanCheck(ReadCheck):
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
         progress = Progress(self.watch, "examples", size)
-        opened_last: list[Pass] = []
+        source: RealFiles | IndexRanges
+        source = IndexRanges(resolved=self._resolved, codes=self._codes)
+        if self.read == "files":
+            source = RealFiles.of(self._resolved, self._codes)
 
-        def opened(batch: int) -> Pass:
-            opened_last[:] = [self._opened(batch, size, host, progress)]
-            return opened_last[0]
+        def opened(at_once: int) -> Pass:
+            alone = replace(plan, settings=replace(plan.settings, batch=None))
+            # Where TensorFlow gives up, a batch holds nothing.
+            reading = source.resumed(alone if at_once == 1 else plan, host)
+            return Pass(reading, size=at_once, stop=size, progress=progress)
 
         def compare(expected: Iterable[Int64s], found: Iterable[Int64s]) -> StreamMismatch | None:
             if plan.exact:
                 return first_mismatch(expected, found)
             return self._epoch_by_epoch(expected, found, host, size)
 
-        def expected() -> Iterable[Int64s]:
-            return self._expected(host, size)
-
-        self.difference = difference(mismatch_of(opened, expected, compare), self._codes, window)
-        if isinstance(opened_last[0], BatchedPass):
-            self.wrong_batch = opened_last[0].wrong
+        self.difference = difference(
+            opened, lambda: self._expected(host, size), self._codes, window, compare
+        )
         self.windows.append(window)
-        self.num_left.append(left)
+        self.num_left += left
 
     def bounds(self) -> Iterator[str]:
         """Yield a note where not all that is left was read."""
         num_read = sum(window.stop - window.start for window in self.windows)
         if not self.windows:
             yield "nothing is left to read; what the plan says was looked at alone"
-        if num_read < sum(self.num_left):
+        if num_read < self.num_left:
             yield phrase(
                 "read: the first {:,} of {:,} examples that are left, all epochs counted; "
                 "{take=all} reads them all",
                 num_read,
-                sum(self.num_left),
+                self.num_left,
             )
 
     @property
@@ -181,16 +177,6 @@ class _PlanCheck(ReadCheck):
     def _reads_beyond(self) -> bool:
         """Whether the buffer of files that repeat has read beyond the end of the order."""
         return self.plan.mode == "exactly-once" and self.plan.is_one_stream
-
-    def _num_left(self, host: int | None) -> int:
-        """Return how many examples one reader is to hand out, to the end of all epochs."""
-        plan, settings = self.plan, self.plan.settings
-        left = self._here(host).num_examples
-        if plan.num_further_epochs:
-            left += plan.num_further_epochs * self._here(host).order.epoch_size
-        if settings.drop_remainder and settings.batch is not None:
-            left -= left % settings.batch
-        return left
 
     def _expected(self, host: int | None, size: int) -> Iterator[Int64s]:
         """Yield what is to come, all of an epoch where it comes in any order."""
@@ -237,26 +223,6 @@ class _PlanCheck(ReadCheck):
                 stop += self._here(host).order.epoch_size
         return None
 
-    def _opened(self, batch: int, size: int, host: int | None, progress: Progress) -> Pass:
-        plan = self.plan
-        source: RealFiles | IndexRanges
-        source = IndexRanges(resolved=self._resolved, codes=self._codes)
-        if self.read == "files":
-            source = RealFiles.of(self._resolved, self._codes)
-        in_batches = plan.settings.batch
-        if in_batches is None or batch == 1:
-            # Where TensorFlow gives up, a batch holds nothing.
-            alone = replace(plan, settings=without_dropping(plan.settings))
-            alone = replace(alone, settings=replace(alone.settings, batch=None))
-            return Pass(source.resumed(alone, host), size=batch, stop=size, progress=progress)
-        return BatchedPass(
-            source.resumed(plan, host),
-            batch=in_batches,
-            total=self._num_left(host),
-            stop=size,
-            progress=progress,
-        )
-
     def _instructed(self, host: int | None) -> Iterator[Int64s]:
         """Yield the examples that the instructions name."""
         reads = self._here(host).reads
@@ -269,11 +235,10 @@ class _PlanCheck(ReadCheck):
         return resolved_spec(self.dataset, self.plan.spec)
 
     def _here(self, host: int | None) -> FittedPlan:
-        """Return the plan as one reader reads it, its last batch whole."""
+        """Return the plan as one reader reads it."""
         if host not in self._fitted:
-            plan = replace(self.plan, settings=without_dropping(self.plan.settings))
-            who = plan.settings.host if host is None else host  # whoever verifies
-            self._fitted[host] = fitted(self.dataset, plan, who, allow_version=True)
+            who = self.plan.settings.host if host is None else host  # whoever verifies
+            self._fitted[host] = fitted(self.dataset, self.plan, who, allow_version=True)
         return self._fitted[host]
 
     @cached_property
@@ -286,24 +251,15 @@ class _PlanCheck(ReadCheck):
 MAX_COUNTED = 1 << 26  # examples of a plan without an order that are counted one by one
 
 
-@dataclass(frozen=True, kw_only=True)
-class LookedAt:
-    """What a plan says that is not so, and the plan with all of that right but what it reads.
-
-    notes: what was not looked at, and why.
-    """
-
-    broken: tuple[BrokenPromise, ...]
-    reads: ResumePlan
-    notes: tuple[str, ...] = ()
-
-
-def looked_at(dataset: Dataset, plan: ResumePlan) -> LookedAt:
-    """Compare what a plan says with what it should say.
+def looked_at(
+    dataset: Dataset, plan: ResumePlan
+) -> tuple[tuple[BrokenPromise, ...], ResumePlan, tuple[str, ...]]:
+    """Return what a plan says that is not so, and the plan with all right but what it reads.
 
     Without an order TensorFlow has nothing to be compared with but the instructions, so these are
     counted: whether every example that is left is there once, for all hosts together. The log of a
-    plan of the unseen is not here: it is taken to hold what the instructions leave out.
+    plan of the unseen is not here: it is taken to hold what the instructions leave out. Notes say
+    what was not counted.
 
     Raises:
         UsageError: no pipeline of these settings stops there.
@@ -311,74 +267,21 @@ def looked_at(dataset: Dataset, plan: ResumePlan) -> LookedAt:
     """
     if not (plan.hosts or plan.from_seen):
         anew = planned_anew(dataset, plan)
-        return LookedAt(broken=broken_promises(plan, anew), reads=with_reads_of(plan, anew))
+        return broken_promises(plan, anew), with_reads_of(plan, anew), ()
     num_examples = resolved_spec(dataset, plan.spec).num_examples
     if num_examples > MAX_COUNTED:
         note = (
             f"whether the plan reads every example that is left once is not looked at: "
             f"{num_examples:,} examples are more than {MAX_COUNTED:,}"
         )
-        return LookedAt(broken=(), reads=plan, notes=(note,))
+        return (), plan, (note,)
     seen = left_out(dataset, plan) if plan.from_seen else None
     proof = prove(dataset, plan, seen=seen)
     broken = proof.broken
     allowed = (0, 0) if proof.allowed is None else proof.allowed
     if proof.lost > allowed[0] or proof.repeated > allowed[1]:
-        promised = f"each of {proof.compared:,} examples once"
-        if proof.allowed is not None:
-            promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
-        each = BrokenPromise(
-            name="file_instructions",
-            promised=promised,
-            found=f"{proof.lost:,} lost and {proof.repeated:,} repeated",
-        )
+        promised = f"at most {allowed[0]:,} lost and {allowed[1]:,} repeated"
+        found = f"{proof.lost:,} lost and {proof.repeated:,} repeated"
+        each = BrokenPromise(name="file_instructions", promised=promised, found=found)
         broken = (*broken, each)
-    anew = planned_anew(dataset, plan, seen=seen)
-    return LookedAt(broken=broken, reads=with_reads_of(plan, anew))
-
-
-class BatchedPass(Pass):
-    """A pass over batches of `batch` examples, `total` in all, that says which is of another size.
-
-    The last batch holds what is left. `wrong` is the first batch of another size.
-    """
-
-    def __init__(
-        self,
-        reading: Reading,
-        *,
-        batch: int,
-        total: int,
-        stop: int,
-        progress: Progress | None = None,
-    ) -> None:
-        super().__init__(reading, size=1, stop=stop, progress=progress)
-        self.wrong: BrokenPromise | None = None
-        self._batch = batch
-        self._total = total
-        self._num_handed_out = 0
-
-    def _batches(self) -> Iterator[Any]:
-        several = self._reading.elements.ragged_batch(max(1, BATCH_SIZE // self._batch))
-        ragged_tensor = tensorflow().RaggedTensor
-        for batches in several:
-            if isinstance(batches, ragged_tensor):
-                self._check(batches.row_lengths().numpy())
-                yield batches.flat_values.numpy()
-            else:  # of one size that tf.data knows
-                names = batches.numpy()
-                self._check(np.full(len(names), names.shape[1]))
-                yield names.ravel()
-
-    def _check(self, sizes: Int64s) -> None:
-        starts = self._num_handed_out + np.cumsum(sizes) - sizes
-        expected = np.clip(self._total - starts, 0, self._batch)
-        wrong = np.flatnonzero(sizes != expected)
-        if wrong.size and self.wrong is None:
-            at = int(wrong[0])
-            self.wrong = BrokenPromise(
-                name="after_read.batch",
-                promised=f"{expected[at]:,} examples in batch {starts[at] // self._batch:,}",
-                found=f"{sizes[at]:,}",
-            )
-        self._num_handed_out += int(sizes.sum())
+    return broken, with_reads_of(plan, planned_anew(dataset, plan, seen=seen)), ()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from itertools import combinations
 
-import numpy as np
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree
-from shardctl.core.snapshot.order_tree import cell_digests, cells_of, digests_of_codes, tree_of
+from shardctl.core.snapshot.order_tree import digests_of, tree_of
 from shardctl.planning.order import PlannedOrder, plan_order
 from tests.cases import FUZZ, add_cases, seed_of_test
 
@@ -53,14 +52,12 @@ def tree_is_that_of_the_codes(seed: int) -> None:
     order, total = planned.order, planned.order.num_examples
     codes = order.read(0, total)
     told: list[int] = []
-    cells = cells_of(order, 0, total, planned.splits, advance=told.append)
-    assert list(cells) == list(digests_of_codes([codes], planned.splits)), seed
-    assert sum(told) == total, seed
-    by_ids = HashTree.of_cells(cell_digests([codes], planned.splits), num_examples=total, version=1)
-    assert tree(planned, 1) == by_ids, seed
-    start = 4096 * draw.randrange(1 + total // 4096)
-    part = list(cells_of(order, start, total, planned.splits))
-    assert part == list(digests_of_codes([codes[start:]], planned.splits)), seed
+    for version in VERSIONS:
+        cells = list(digests_of([codes], planned.splits, version=version))
+        made = HashTree.of_cells(cells, num_examples=total, version=version)
+        whole = tree_of(order, planned.splits, version=version, advance=told.append)
+        assert whole == made, (seed, version)
+    assert sum(told) == total * len(VERSIONS), seed
     add_cases()
 
 
@@ -129,18 +126,3 @@ def test_one_example_elsewhere_is_another_root() -> None:
         moved[(shard + 1) % 4] -= 1
         roots.add(tree(plan_order(dataset_of(train=moved), "train", {"cycle": 2})).root)
     assert len(roots) == 5
-
-
-def test_long_runs_are_known_before_they_are_read() -> None:
-    assert np.all(
-        [
-            plan_order("mnist", "train", settings).order.has_long_runs
-            for settings in ({}, {"cycle": 1, "block": 1}, {"shuffle_seed": 1})
-        ]
-    )
-    for settings in (
-        {"block": 1, "cycle": 2},
-        {"host": "0/2", "host_by": "examples"},
-        {"buffer": 3, "buffer_seed": 1},
-    ):
-        assert not plan_order("imagenet2012", "train", settings).order.has_long_runs

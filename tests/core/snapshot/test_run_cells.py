@@ -9,13 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
-from shardctl.core.snapshot.order_tree import (
-    SplitIds,
-    digests_of_codes,
-    digests_of_ids,
-    digests_of_runs,
-)
+from shardctl.core.snapshot.order_tree import SplitIds, digests_of
 from tests.cases import FUZZ, add_cases, seed_of_test
 
 CELL = 4096
@@ -25,7 +19,7 @@ FAR = 2**51
 def splits_of(*sizes: int) -> SplitIds:
     ends = np.cumsum([0, *sizes])
     names = tuple(f"split{index}" for index in range(len(sizes)))[::-1]
-    return SplitIds(names=names, starts=ends[:-1], stop=int(ends[-1]))
+    return SplitIds(names=names, starts=ends[:-1])
 
 
 def digest_by_the_rule(examples: list[tuple[str, int]], splits: SplitIds) -> bytes:
@@ -50,22 +44,22 @@ def digest_by_the_rule(examples: list[tuple[str, int]], splits: SplitIds) -> byt
 def by_ids(examples: list[tuple[str, int]], splits: SplitIds) -> bytes:
     first = dict(zip(splits.names, splits.starts.tolist(), strict=True))
     codes = np.array([first[split] + number for split, number in examples])
-    (digest,) = digests_of_ids(codes, splits)
+    (digest,) = digests_of([codes], splits, version=1)
     return digest
 
 
-def drawn_codes(draw: random.Random, splits: SplitIds, length: int) -> list[int]:
+def drawn_codes(draw: random.Random, splits: SplitIds, size: int, length: int) -> list[int]:
     """Return codes of runs of many lengths, of which some count on over the end of a split."""
     codes: list[int] = []
     typical = draw.choice([1, 2, 3, 4, 16, 300, 5000, 20_000])
     while len(codes) < length:
         if draw.random() < 0.01:
             typical = draw.choice([1, 2, 3, 4, 16, 300, 5000])
-        count = min(draw.choice([typical, 1 + int(typical * draw.random())]), splits.stop)
-        edge = draw.choice([0, *splits.starts.tolist(), FAR, splits.stop])
+        count = min(draw.choice([typical, 1 + int(typical * draw.random())]), size)
+        edge = draw.choice([0, *splits.starts.tolist(), FAR, size])
         first = edge - draw.randrange(2 * count + 1) if draw.random() < 0.4 else None
-        if first is None or not 0 <= first <= splits.stop - count:
-            first = draw.randrange(splits.stop - count + 1)
+        if first is None or not 0 <= first <= size - count:
+            first = draw.randrange(size - count + 1)
         codes += range(first, first + count)
     return codes[:length]
 
@@ -75,36 +69,20 @@ def pieces_of(draw: random.Random, codes: list[int]) -> Iterator[np.ndarray]:
     return iter(np.split(np.array(codes, np.int64), cuts))
 
 
-def cut_anywhere(draw: random.Random, runs: Runs) -> Runs:
-    """Return the runs cut in two, most of them, as visits are where the next counts on."""
-    firsts, lengths = (column.tolist() for column in runs)
-    kept = [draw.randrange(1, length + 1) for length in lengths]
-    parts = [
-        part
-        for first, length, here in zip(firsts, lengths, kept, strict=True)
-        for part in ((first, here), (first + here, length - here))
-        if part[1]
-    ]
-    cut_firsts, cut_lengths = np.array(parts, np.int64).reshape(-1, 2).T
-    return cut_firsts, cut_lengths
-
-
 def is_by_the_rule(seed: int) -> None:
     draw = random.Random(seed)
     sizes = draw.choice([[30_000], [2**53], [9, 0, 5000, 20_000, 1], [FAR + 9, 50_000]])
     splits = splits_of(*sizes)
-    codes = drawn_codes(draw, splits, draw.choice([1, 100, CELL, CELL + 1, 2 * CELL + 77]))
+    codes = drawn_codes(
+        draw, splits, sum(sizes), draw.choice([1, 100, CELL, CELL + 1, 2 * CELL + 77])
+    )
     split, ids = splits.split_ids(np.array(codes))
     examples = [(splits.names[s], i) for s, i in zip(split.tolist(), ids.tolist(), strict=True)]
     expected = [
         digest_by_the_rule(examples[start : start + CELL], splits)
         for start in range(0, len(examples), CELL)
     ]
-    assert list(digests_of_codes(pieces_of(draw, codes), splits)) == expected, seed
-    runs: Iterator[Runs] = joined_runs(map(runs_in, pieces_of(draw, codes)))
-    assert list(digests_of_runs(runs, splits)) == expected, seed
-    cut = (cut_anywhere(draw, runs_in(piece)) for piece in pieces_of(draw, codes))
-    assert list(digests_of_runs(cut, splits)) == expected, seed
+    assert list(digests_of(pieces_of(draw, codes), splits)) == expected, seed
     add_cases()
 
 
@@ -120,30 +98,19 @@ def test_digests_are_those_of_the_rule_however_an_order_comes_fuzzed() -> None:
         is_by_the_rule(seed)
 
 
-def test_a_run_may_be_longer_than_what_is_cut_at_once() -> None:
-    splits = splits_of(1 << 26)
-    whole = np.array([5]), np.array([(1 << 25) + 77])
-    found = list(digests_of_runs(iter([whole]), splits))
-    assert len(found) == (1 << 25) // CELL + 1
-    for cell in (0, 4095, 4096, 8191, 8192):
-        first, stop = cell * CELL, min((cell + 1) * CELL, (1 << 25) + 77)
-        codes = np.arange(5 + first, 5 + stop)
-        assert list(digests_of_codes([codes], splits)) == [found[cell]]
-
-
 def test_a_change_in_one_place_changes_the_digest_of_its_cell_alone() -> None:
     for seed in range(40):
         draw = random.Random(seed)
-        splits = splits_of(4, 30_000)
-        codes = drawn_codes(draw, splits, 3 * CELL - 9)
-        before = list(digests_of_codes(pieces_of(draw, codes), splits))
+        splits, size = splits_of(4, 30_000), 30_004
+        codes = drawn_codes(draw, splits, size, 3 * CELL - 9)
+        before = list(digests_of(pieces_of(draw, codes), splits))
         place, other = (draw.randrange(len(codes)) for _ in range(2))
         changed = list(codes)
         if draw.random() < 0.5:
-            changed[place] = draw.choice([(codes[place] + 1) % splits.stop, codes[place], 0])
+            changed[place] = draw.choice([(codes[place] + 1) % size, codes[place], 0])
         else:
             changed[place], changed[other] = codes[other], codes[place]
-        after = list(digests_of_codes(pieces_of(draw, changed), splits))
+        after = list(digests_of(pieces_of(draw, changed), splits))
         for cell in range(3):
             part = slice(cell * CELL, (cell + 1) * CELL)
             same = before[cell] == after[cell]
@@ -152,20 +119,10 @@ def test_a_change_in_one_place_changes_the_digest_of_its_cell_alone() -> None:
 
 
 def test_the_same_runs_of_another_split_or_of_fewer_positions_are_others() -> None:
-    one, other = (
-        SplitIds(names=(name,), starts=np.array([0]), stop=CELL) for name in ("train", "test")
-    )
-    runs = np.array([0]), np.array([100])
-    longer = np.array([0]), np.array([101])
     found = [
         digest
-        for splits in (one, other)
-        for piece in (runs, longer)
-        for digest in digests_of_runs(iter([piece]), splits)
+        for name in ("train", "test")
+        for count in (100, 101)
+        for digest in digests_of([np.arange(count)], SplitIds(names=(name,), starts=np.array([0])))
     ]
     assert len(set(found)) == 4
-
-
-def test_an_order_without_examples_has_no_cells() -> None:
-    assert list(digests_of_runs(iter([]), splits_of(3))) == []
-    assert list(digests_of_codes([], splits_of(3))) == []

@@ -132,7 +132,7 @@ def test_a_plan_that_is_cut_off_is_refused_wherever(write: Any) -> None:
         ('"skip": 0, "take": 3', '"skip": -1, "take": 3', "skip -1 is negative"),
         ('"skip": 0, "take": 3', '"skip": 0.5, "take": 3', "skip must be a whole number"),
         ('"take": 3, ', "", "entry . needs|are needed, in this order"),
-        ('"split": "train"', '"split": "trian"', "split 'trian'; the splits are train, test"),
+        ('"split": "train"', '"split": "trian"', "of a split; the splits are train, test"),
         ('"format_version": 1', '"format_version": 2', "reads plans of version 1"),
         ('"kind": "resume"', '"kind": "simulate"', "this is the answer of 'simulate'"),
         ('"kind": "resume",', "", "this is not a plan"),

@@ -21,7 +21,7 @@ def test_a_file_is_listed_opened_and_read(tmp_path: Path) -> None:
     assert listed == store.status(str(tmp_path / "a"))
     assert store.subfolders(str(tmp_path)) == ["folder"]
     with store.open(listed) as source:
-        assert source.read_many([(0, 2), (8, 10)]) == [b"01", b"89"]
+        assert (source.read(0, 2), source.read(8, 10)) == (b"01", b"89")
 
 
 def test_a_file_that_changed_since_it_was_listed_is_refused(tmp_path: Path) -> None:

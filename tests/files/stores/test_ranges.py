@@ -5,12 +5,10 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import strategies as st
 
 from shardctl.errors import DatasetError
-from shardctl.files.stores.ranges import GAP, RemoteSource, merged
+from shardctl.files.stores.ranges import RemoteSource
 from shardctl.files.stores.store import StoredFile
-from tests.cases import check_cases, few_or_many
 
 DATA = random.Random(7).randbytes(3_000_000)
 
@@ -27,36 +25,6 @@ class Fetched:
         assert 0 <= start < stop <= len(self.data)
         self.ranges.append((start, stop))
         return self.data[start:stop]
-
-
-def test_a_gap_that_costs_less_than_a_request_is_read_through() -> None:
-    near = [(0, 10), (10 + GAP, 20 + GAP)]
-    assert merged(near) == [(0, 20 + GAP)]
-    assert merged([(0, 10), (11 + GAP, 20 + GAP)]) == [(0, 10), (11 + GAP, 20 + GAP)]
-    assert merged([(5, 9), (0, 7), (8, 8), (9, 3)]) == [(0, 9)]
-
-
-def test_what_is_merged_stays_small_enough_to_be_fetched_at_once() -> None:
-    pieces = [(start, start + (1 << 20)) for start in range(0, 32 << 20, 1 << 20)]
-    assert len(merged(pieces)) == 4
-
-
-@few_or_many(15, 60)
-def test_random_ranges_are_the_bytes_of_the_file(num_cases: int) -> None:
-    def one(seed: int) -> None:
-        choose = random.Random(seed)
-        ranges = []
-        for _ in range(choose.randrange(12)):
-            start = choose.randrange(-5, len(DATA) + 5)
-            ranges.append((start, start + choose.choice([-3, 0, 1, 16, 5000, 400_000])))
-        fetched = Fetched(DATA)
-        wanted = [DATA[max(start, 0) : max(stop, 0)] for start, stop in ranges]
-        assert fetched.source.read_many(ranges) == wanted
-        assert len(fetched.ranges) <= len(ranges)
-        for (_, last), (first, _) in zip(merged(ranges), merged(ranges)[1:], strict=False):
-            assert first >= last
-
-    check_cases(st.integers(0, 1 << 32), one, num_cases)
 
 
 def test_a_random_walk_through_the_file_is_as_on_a_disk() -> None:

@@ -92,8 +92,6 @@ def test_ranges_are_the_bytes_of_the_file(place: RemotePlace) -> None:
         assert source.read(len(DATA) - 3, len(DATA) + 9) == DATA[-3:]
         assert source.read(7, 7) == source.read(9, 3) == b""
         assert source.read(len(DATA), len(DATA) + 1) == b""
-        asked = [(400_000, 400_010), (0, 5), (3, 9), (10, 10), (524_280, 600_000)]
-        assert source.read_many(asked) == [DATA[start:stop] for start, stop in asked]
         assert source.read(0, len(DATA)) == DATA
 
 
@@ -208,6 +206,7 @@ def test_forked_and_spawned_processes_read_too(
 
 _STALLED = """
 import os, signal, sys, threading
+from shardctl.files.stores.concurrently import concurrently
 from shardctl.files.stores.stores import store_of
 from shardctl.files.stores.store import StoredFile
 path = sys.argv[1]
@@ -215,7 +214,7 @@ file = StoredFile(path=path, num_bytes=10_000_000)
 store = store_of(path)
 with store.open(file) as source:
     print("begun", flush=True)
-    source.read_many([(start, start + 10) for start in range(0, 10_000_000, 1_000_000)])
+    list(concurrently(lambda at: source.read(at, at + 10), range(0, 10_000_000, 1_000_000), at_once=9))
 """
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from shardctl.errors import DatasetError
 from shardctl.files.stores import failures as attempts
+from shardctl.files.stores.concurrently import concurrently
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import store_of
 from tests.files.stores.fault_server import Faults, fault_server
@@ -225,8 +226,9 @@ def test_no_more_requests_run_at_once_than_the_limit(
     assert file is not None
     faults.delay = 0.02
     with store_of(file.path).open(file) as source:
-        ranges = [(start, start + 7) for start in range(0, 10_000_000, 700_000)]
-        assert source.read_many(ranges) == [data[start:stop] for start, stop in ranges]
+        places = range(0, 10_000_000, 700_000)
+        read = concurrently(lambda at: source.read(at, at + 7), places, at_once=16)
+        assert list(read) == [data[at : at + 7] for at in places]
     assert 1 < faults.most_open <= 3
 
 

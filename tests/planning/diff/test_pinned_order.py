@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot import snapshot as pinned_layout
-from shardctl.core.snapshot.order_tree import digests_of_codes
+from shardctl.core.snapshot.order_tree import digests_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import UsageError
 from shardctl.planning.diff.diff import diff
@@ -87,10 +87,10 @@ def test_a_block_holds_when_its_cells_have_the_digest_that_is_pinned() -> None:
     pinned = side(before)
     for block, (start, stop) in enumerate([(0, 4096), (4096, 8192), (8192, 10_000)]):
         codes = order.read(start, stop)
-        cells = list(digests_of_codes([codes], splits))
+        cells = list(digests_of([codes], splits))
         assert pinned.holds(cells, size=4096, block=block)
         codes[-1] ^= 1
-        changed = list(digests_of_codes([codes], splits))
+        changed = list(digests_of([codes], splits))
         assert not pinned.holds(changed, size=4096, block=block)
 
 

@@ -131,8 +131,8 @@ def test_plans_of_two_kinds_are_not_compared(tmp_path: Path) -> None:
         ("3", "plans must be a list"),
         ("[{}]", "file_instructions must be a list"),
         ("[{file_instructions: [3]}]", "a file instruction must be a mapping"),
-        ("[{file_instructions: [{split: a, filename: b, skip: -1, take: 1}]}]", "negative"),
-        ("[{file_instructions: [{split: a, filename: '', skip: 1, take: 1}]}]", "empty"),
+        ("[{file_instructions: [{split: a, filename: b, skip: -1, take: 1}]}]", "are needed"),
+        ("[{file_instructions: [{split: '', filename: a, skip: 1, take: 1}]}]", "empty"),
     ],
 )
 def test_ill_formed_plans_are_refused(plans: str, words: str, tmp_path: Path) -> None:

@@ -120,18 +120,6 @@ def test_no_more_files_are_open_than_the_host_has(how: dict[str, Any], cycle: in
 
 
 @pytest.mark.parametrize(
-    ("buffer", "size", "buffers"),
-    [(None, None, False), (1, 1, False), (2, 2, True), (-2, 6400, True)],
-)
-def test_a_buffer_of_the_whole_is_as_large_as_what_is_read(
-    buffer: int | None, size: int | None, buffers: bool
-) -> None:
-    found = context(**({} if buffer is None else {"buffer": buffer, "buffer_seed": 1}))
-    assert found.buffer_size(found.reads[0]) == size
-    assert found.buffers == buffers
-
-
-@pytest.mark.parametrize(
     ("how", "several"),
     [
         ({}, False),

@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.planning.lint.context import LintContext
-from shardctl.planning.lint.rule import Rule, Violation, rule
+from shardctl.planning.lint.lint import findings_of
+from shardctl.planning.lint.rule import Rule, Violation
 from tests.planning.lint.rules.rule_cases import case
 
 
-def made(*, for_data_source: bool = False) -> Rule:
-    @rule("SC999", "biter", "notice", "what bites", for_data_source=for_data_source)
+def made(**more: bool) -> Rule:
     def biter(context: LintContext) -> Iterator[Violation]:
         for read in context.reads:
-            yield Violation(why=f"{read.spec} bites", fix="leave it", specs=(read.spec,))
+            yield Violation("it bites", "leave it", read)
 
-    return biter
+    return Rule(code="SC001", check=biter, **more)
 
 
-def test_a_rule_is_what_is_above_its_function() -> None:
+def test_a_rule_is_called_as_its_story_is() -> None:
     found = made()
-    assert (found.code, found.name, found.severity, found.title) == (
-        "SC999",
-        "biter",
-        "notice",
-        "what bites",
-    )
+    assert (found.name, found.severity) == ("one-order", "warning")
+    assert found.title == "several epochs in one order"
+    assert repr(found) == "<Rule SC001: one-order>"
 
 
 def test_a_rule_is_of_tf_data_unless_it_says_so() -> None:
@@ -33,10 +30,7 @@ def test_a_rule_is_of_tf_data_unless_it_says_so() -> None:
     assert made(for_data_source=True).for_data_source
 
 
-def test_a_check_finds_what_its_function_yields() -> None:
+def test_a_finding_begins_with_the_spec_that_it_is_about() -> None:
     context = case("train", "test").lint().context
-    assert [found.why for found in made().check(context)] == ["train bites", "test bites"]
-
-
-def test_the_repr_of_a_rule_leaves_its_story_out() -> None:
-    assert repr(made()) == "<Rule SC999: biter>"
+    found = [(finding.why, finding.specs) for finding in findings_of([made()], context)]
+    assert found == [("train: it bites", ("train",)), ("test: it bites", ("test",))]

@@ -174,15 +174,6 @@ def test_an_example_that_any_plan_leaves_out_or_repeats_is_counted(name: str) ->
         assert not found.holds or (settings.repeat_files and not lost)
 
 
-def test_only_what_a_buffer_mixes_is_compared_by_ids(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_ids(*_: object) -> object:
-        raise AssertionError("ids were read")
-
-    plan = resume("imagenet2012", "train", {"shuffle_seed": 3, "epochs": 2}, consumed=1_000_005)
-    monkeypatch.setattr(Order, "chunks", no_ids)
-    assert prove("imagenet2012", plan).holds
-
-
 @pytest.mark.parametrize(
     ("settings", "lost", "repeated", "moved"),
     [

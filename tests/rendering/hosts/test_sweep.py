@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.rendering.hosts import sweep as hosts_sweep
+from shardctl.rendering.hosts import hosts as hosts_sweep
 from shardctl.rendering.text.tables import PLAIN, Screen
+from tests.columns import record_dicts
 from tests.rendering.hosts.host_plans import IMAGENET, plan
 
 
@@ -16,9 +17,7 @@ def test_a_sweep_is_an_entry_for_each_number_of_hosts() -> None:
     assert [entry["recommended"] for entry in document["sweep"]] == ["even", "even", "even"]
     assert document["sweep"][2]["strategies"][1]["idle_hosts"] == 1
     assert "hosts" not in document["sweep"][0]["strategies"][0]
-    rows = list(hosts_sweep.sweep_rows(sweep))
-    assert len(rows) == 9
-    assert all(len(row) == len(hosts_sweep.CSV_HEADER) for row in rows)
+    assert len(list(hosts_sweep.sweep_rows(sweep).rows())) == 9
     lines = "".join(hosts_sweep.sweep_table(sweep, PLAIN)).splitlines()
     assert [line.split()[:2] for line in lines[2:5]] == [
         ["3", "even"],
@@ -46,10 +45,7 @@ def test_each_number_of_hosts_is_a_line_of_figures() -> None:
 
 
 def test_a_row_is_a_number_of_hosts_under_a_strategy() -> None:
-    rows = [
-        dict(zip(hosts_sweep.CSV_HEADER, row, strict=True))
-        for row in hosts_sweep.sweep_rows(plan([2], batch=2))
-    ]
+    rows = record_dicts(hosts_sweep.sweep_rows(plan([2], batch=2)))
     assert [(row["num_hosts"], row["strategy"], row["recommended"]) for row in rows] == [
         (2, "even", "even"),
         (2, "files", "even"),
@@ -62,5 +58,5 @@ def test_a_row_is_a_number_of_hosts_under_a_strategy() -> None:
 
 def test_batches_are_unknown_without_a_batch_size() -> None:
     sweep = plan([2])
-    assert [row[-2:] for row in hosts_sweep.sweep_rows(sweep)] == [(None, None)] * 3
+    assert [row[-2:] for row in hosts_sweep.sweep_rows(sweep).rows()] == [(None, None)] * 3
     assert "batches" not in "".join(hosts_sweep.sweep_table(sweep, PLAIN))

@@ -8,7 +8,6 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.files.documents import to_csv
 from shardctl.readers.index.check import FileChange, IndexCheck
 from shardctl.rendering.index.check import (
-    CSV_HEADER,
     check_document,
     check_rows,
     check_table,
@@ -63,7 +62,7 @@ def test_programs_get_every_field() -> None:
     ]
     assert (document["num_files"], document["num_touched"]) == (2, 1)
     assert document["changes"][0]["kind"] == "grew"
-    assert "".join(to_csv(CSV_HEADER, check_rows(changed))).splitlines() == [
+    assert "".join(to_csv(check_rows(changed))).splitlines() == [
         "kind,split,path,then,now,bytes_then,bytes_now,reason",
         "grew,train,a,3,1400,30,2048,",
         "appeared,,c,,,,9,",

@@ -12,7 +12,6 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_yaml
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
 from shardctl.rendering.index.index import (
-    CSV_HEADER,
     index_document,
     index_rows,
     index_table,
@@ -142,7 +141,7 @@ def test_the_document_is_the_layout_file() -> None:
 
 
 def test_a_csv_row_a_file() -> None:
-    assert "".join(to_csv(CSV_HEADER, index_rows(WRONG))).splitlines() == [
+    assert "".join(to_csv(index_rows(WRONG))).splitlines() == [
         "split,path,num_examples,num_bytes,version,kind,reason,byte",
         "train,a,1200,5000,mtime:1,,,",
         "train,x/b,0,0,etag:y,,,",

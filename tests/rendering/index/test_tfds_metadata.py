@@ -10,7 +10,6 @@ import pytest
 
 from shardctl.readers.index.tfds_metadata import Rename, TfdsMetadata, TfdsSplit
 from shardctl.rendering.index.tfds_metadata import (
-    CSV_HEADER,
     tfds_metadata_document,
     tfds_metadata_rows,
     tfds_metadata_table,
@@ -100,7 +99,7 @@ def test_a_terminal_shows_the_first_renames() -> None:
 
 def test_documents_and_rows_have_splits_and_renames() -> None:
     found = metadata("/d", ("a", "b"))
-    assert tfds_metadata_document(found)["renames"] == [{"split": "train", "from": "a", "to": "b"}]
-    rows = list(tfds_metadata_rows(found))
-    assert [len(row) for row in rows] == [len(CSV_HEADER)] * 2
+    (renamed,) = tfds_metadata_document(found)["renames"]
+    assert renamed == {"split": "train", "from": "a", "to": "b"}
+    rows = list(tfds_metadata_rows(found).rows())
     assert rows == [("train", 3, 2, None, None, None), ("train", None, None, None, "a", "b")]

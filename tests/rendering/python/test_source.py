@@ -3,11 +3,10 @@ from __future__ import annotations
 import ast
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from shardctl.core.text import inert
-from shardctl.rendering.python.source import call, comment, literal, module, numbers
+from shardctl.rendering.python.source import call, comment, literal, module
 from tests.cases import check_cases
 
 HOSTILE = [
@@ -46,13 +45,6 @@ def test_any_text_stays_a_literal_and_a_comment() -> None:
             assert len(line.splitlines()) == 1
 
     check_cases(st.text(), check, 100)
-
-
-@given(st.lists(st.integers(0, 10**9), max_size=60))
-def test_a_list_of_numbers_is_wrapped(values: list[int]) -> None:
-    lines = list(numbers(values, indent=1))
-    assert ast.literal_eval("[\n" + "\n".join(lines) + "\n]") == [values]
-    assert max(map(len, lines)) <= 88
 
 
 def test_a_call_takes_a_line_where_it_fits() -> None:

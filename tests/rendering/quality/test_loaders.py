@@ -9,13 +9,13 @@ import pytest
 from shardctl.files.documents import to_json
 from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, compare_loaders
 from shardctl.rendering.quality.loaders import (
-    CSV_HEADER,
     ends,
     loaders_document,
     loaders_rows,
     loaders_table,
 )
 from shardctl.rendering.text.tables import PLAIN, Screen
+from tests.columns import record_dicts
 from tests.planning.quality.quality_orders import even_dataset
 
 _WITHOUT_END = {"num_hosts": 2, "num_repeated": 0, "num_left_out": 0, "num_dropped": 0}
@@ -79,7 +79,7 @@ def test_the_document_has_what_the_table_has(plan: LoaderComparison) -> None:
 
 
 def test_rows_have_the_columns_of_the_header(plan: LoaderComparison) -> None:
-    rows = [dict(zip(CSV_HEADER, row, strict=True)) for row in loaders_rows(plan)]
+    rows = record_dicts(loaders_rows(plan))
     assert [row["reader"] for row in rows] == [way.reader for way in plan.ways]
     assert {row["loader"] for row in rows} >= {"tfds", "hf", "grain", "torch"}
     assert [row["refused"] is None for row in rows] == [way.refused is None for way in plan.ways]

@@ -6,16 +6,11 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-import pytest
-
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import Part, quality
 from shardctl.planning.quality.score import Metric, score_of
 from shardctl.rendering.quality.metrics import (
-    CSV_HEADER,
     LABELS,
-    metric_record,
-    metric_row,
     metric_table,
     part_table,
 )
@@ -78,12 +73,6 @@ def test_metrics_are_beside_what_a_uniform_order_shows() -> None:
 def test_of_a_sample_each_metric_has_an_error_where_it_is_known() -> None:
     lines = "".join(metric_table(plan_of(sampled="some"), PLAIN)).splitlines()
     assert [line.split()[-1] for line in lines[:3]] == ["error", "-", "0.03000"]
-
-
-def test_a_metric_is_a_row_and_a_record_with_the_same_names() -> None:
-    row = ("batch_coverage", 0.5, pytest.approx(0.5), 0.63, 0.01, None, "near")
-    assert metric_row(METRICS[0]) == row
-    assert metric_record(METRICS[0]) == dict(zip(CSV_HEADER, row, strict=True))
 
 
 def test_a_part_that_lacks_a_metric_shows_a_dash() -> None:

@@ -18,7 +18,6 @@ from shardctl.planning.quality.quality import quality
 from shardctl.planning.quality.score import Metric, score_of
 from shardctl.planning.quality.what_if import Alternative, BufferForTarget
 from shardctl.rendering.quality.quality import (
-    CSV_HEADER,
     alternative_record,
     epochs_line,
     epochs_record,
@@ -31,6 +30,7 @@ from shardctl.rendering.quality.quality import (
     what_if_table,
 )
 from shardctl.rendering.text.tables import PLAIN, Screen
+from tests.columns import record_dicts
 from tests.planning.quality.quality_orders import even_dataset
 
 _FULL = ReadSettings(
@@ -56,17 +56,16 @@ def test_documents_and_rows_hold_every_metric() -> None:
     document = quality_document(plan)
     assert "".join(to_json(document))
     assert "".join(to_yaml(document))
-    rows = list(quality_rows(plan))
-    assert all(len(row) == len(CSV_HEADER) for row in rows)
+    rows = list(quality_rows(plan).rows())
     assert len(rows) == 1 + len(plan.metrics)
     assert document["across_hosts"]["num_hosts"] == 2
 
 
 def test_rows_and_document_say_the_same_of_each_metric() -> None:
     plan = quality(even_dataset(4000, 20), "train", _FULL, num_classes=10)
-    score, *metrics = [dict(zip(CSV_HEADER, row, strict=True)) for row in quality_rows(plan)]
+    score, *metrics = record_dicts(quality_rows(plan))
     document = quality_document(plan)
-    assert document["metrics"] == metrics
+    assert list(document["metrics"]) == metrics
     assert (score["value"], score["expected"]) == (document["score"], document["expected"])
     assert document["weakest"] in [metric["name"] for metric in metrics]
 

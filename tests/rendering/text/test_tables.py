@@ -8,7 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Rows
+from shardctl.core.columns import Records
 from shardctl.core.on_demand import OnDemand
 from shardctl.rendering.text.tables import (
     PLAIN,
@@ -17,7 +17,6 @@ from shardctl.rendering.text.tables import (
     Screen,
     paragraph,
     table,
-    table_pieces,
 )
 from tests.cases import check_cases, few_or_many
 from tests.columns import some_cells
@@ -228,25 +227,6 @@ def test_in_records_the_line_that_counts_is_between_two() -> None:
     ]
 
 
-def test_where_nothing_is_abridged_every_row_is_there_and_none_is_kept() -> None:
-    class Row(list[str]):
-        alive = 0
-
-        def __init__(self, number: int) -> None:
-            super().__init__([str(number)])
-            Row.alive += 1
-
-        def __del__(self) -> None:
-            Row.alive -= 1
-
-    columns = [Column(heading="number", align="left")]
-    found = []
-    for piece in table_pieces(columns, OnDemand(5_000, Row), PLAIN, keep=4):
-        assert Row.alive <= 2
-        found.append(piece)
-    assert found[1:] == [f"{number}\n" for number in range(5_000)]
-
-
 NAMES = [Column(heading="file", align="left", names_files=True), Column(heading="take")]
 
 
@@ -318,8 +298,9 @@ def test_text_in_a_pipe_is_whole_however_long_it_is() -> None:
 def test_rows_made_of_columns_are_the_table_of_the_same_rows() -> None:
     def law(case: tuple[int, list[RowsCell]]) -> None:
         count, cells = case
-        rows = Rows(
+        rows = Records(
             count,
+            list(map(str, range(len(cells)))),
             lambda start, stop: [c[start:stop] if isinstance(c, list) else c for c in cells],
         )
         columns = [
@@ -327,7 +308,7 @@ def test_rows_made_of_columns_are_the_table_of_the_same_rows() -> None:
             for number in range(len(cells))
         ]
         for screen in (PLAIN, Screen(width=40)):
-            one_by_one = [[str(cell) for cell in row] for row in rows]
+            one_by_one = [[str(cell) for cell in row] for row in rows.rows()]
             assert table(columns, rows, screen) == table(columns, one_by_one, screen)
 
     check_cases(st.booleans().flatmap(lambda plain: some_cells(plain=plain)), law, 100)

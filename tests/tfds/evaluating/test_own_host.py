@@ -68,7 +68,7 @@ def test_what_contradicts_itself_is_refused(said: dict[str, Host]) -> None:
     refused("host=3: one of how many", None, 3, None)
     refused("hosts=4: which of them is this", 4, None, None)
     said["JAX"] = TWO_OF_8
-    refused("hosts=4: which of them is this.*by JAX this process is 2 of 8", 4, None, None)
+    refused("hosts=4: which of them is this.*here it is 2/8", 4, None, None)
     refused("host 8 of 8: hosts count from 0 to 7", None, 8, None)
     said["TF_CONFIG"] = Host(index=1, count=8)
     for hosts, host in ((None, None), (8, None), (None, 2)):

@@ -136,16 +136,16 @@ def test_devices_share_a_batch_in_order(builder: Any) -> None:
 
 def test_what_makes_no_batch_of_one_shape_is_refused_by_name(builder: Any, tf: Any) -> None:
     refused: list[tuple[Callable[[Any], Any], str]] = [
-        (lambda e: e, r"example\['some'\] has the shape \(None,\).*tf.pad"),
-        (lambda e: (e["id"], {"a": e["some"]}), r"example\[1\]\['a'\] has the shape"),
-        (lambda e: Named(e["id"], e["some"]), r"example\.y has the shape"),
-        (lambda e: e["some"], "example has the shape"),
+        (lambda e: e, r"example some is a Tensor of shape \(None,\).*tf.pad"),
+        (lambda e: (e["id"], {"a": e["some"]}), r"example 1/a is a Tensor of shape"),
+        (lambda e: Named(e["id"], e["some"]), r"example y is a Tensor of shape"),
+        (lambda e: e["some"], "example is a Tensor of shape"),
         (lambda e: tf.py_function(lambda x: x, [e["id"]], tf.int64), "<unknown>.*ensure_shape"),
         (lambda e: {"r": tf.RaggedTensor.from_row_lengths(e["numbers"], [1, 2])},
-         r"example\['r'\] is a RaggedTensor.*to_tensor"),
+         r"example r is a RaggedTensor.*to_tensor"),
         (lambda e: (e["id"], tf.sparse.from_dense(e["numbers"])),
-         r"example\[1\] is a SparseTensor.*to_dense"),
-        (lambda e: (e["id"], None), r"example\[1\] is a NoneTensor.*leave it out"),
+         r"example 1 is a SparseTensor.*to_dense"),
+        (lambda e: (e["id"], None), r"example 1 is a NoneTensor.*leave it out"),
     ]  # fmt: skip
     for transform, words in refused:
         with pytest.raises(UsageError, match=words):

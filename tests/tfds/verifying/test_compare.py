@@ -12,8 +12,8 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.planning.verify import FirstDifference, StreamMismatch, Window
-from shardctl.tfds.verifying.compare import PassMismatch, difference, mismatch_of
+from shardctl.planning.verify import FirstDifference, Window
+from shardctl.tfds.verifying.compare import difference
 from shardctl.tfds.verifying.reading import BATCH_SIZE
 
 
@@ -39,9 +39,16 @@ class FakePass:
         return f"stranger{code}"
 
 
+FILES = (ShardFiles(pattern="toy-\0", num_shards=2),)
+WINDOW = Window(start=100, stop=110, read="files", host="1/4")
+
+
 def compared(
-    found: list[int], expected: list[int], fails_at: int | None = None
-) -> tuple[PassMismatch | None, list[int]]:
+    found: list[int],
+    expected: list[int],
+    fails_at: int | None = None,
+    files: tuple[ShardFiles, ...] = FILES,
+) -> tuple[FirstDifference | None, list[int]]:
     """Return where a pass differs, and the sizes of the passes that it took."""
     sizes: list[int] = []
 
@@ -49,18 +56,13 @@ def compared(
         sizes.append(size)
         return FakePass(found, size, fails_at)
 
-    return mismatch_of(opened, lambda: [np.array(expected)]), sizes
+    split = Split(name="train", shard_lengths=(3, 9000), files=files)
+    codes = ExampleCodes(Dataset(name="toy", splits=(split,)), ["train"])
+    return difference(opened, lambda: [np.array(expected)], codes, WINDOW), sizes
 
 
-def test_a_pass_as_expected_has_no_mismatch_and_is_read_once() -> None:
+def test_a_pass_as_expected_has_no_difference_and_is_read_once() -> None:
     assert compared([1, 2, 3], [1, 2, 3]) == (None, [BATCH_SIZE])
-
-
-def test_a_pass_that_differs_says_where() -> None:
-    found, sizes = compared([1, 2, 4], [1, 2, 3])
-    assert found is not None
-    assert found.mismatch == StreamMismatch(offset=2, expected=3, found=4)
-    assert (found.reason, sizes) == (None, [BATCH_SIZE])
 
 
 def test_where_tensorflow_gives_up_the_examples_are_read_again_one_by_one() -> None:
@@ -68,26 +70,22 @@ def test_where_tensorflow_gives_up_the_examples_are_read_again_one_by_one() -> N
     found, sizes = compared(numbers, numbers, fails_at=3001)
     assert sizes == [BATCH_SIZE, 1]
     assert found is not None
-    assert found.mismatch == StreamMismatch(offset=3001, expected=3001, found=None)
+    assert (found.position, found.expected, found.found) == (3101, 3001, None)
     assert found.reason == "corrupted record"
 
 
 def test_a_failure_behind_the_first_difference_is_not_its_reason() -> None:
     found, _ = compared([0, 7, *range(2, 5000)], list(range(5000)), fails_at=3001)
     assert found is not None
-    assert found.mismatch == StreamMismatch(offset=1, expected=1, found=7)
+    assert (found.position, found.expected, found.found) == (101, 1, 7)
     assert found.reason is None
 
 
-def test_a_failure_at_the_very_end_is_a_mismatch_all_the_same() -> None:
+def test_a_failure_at_the_very_end_is_a_difference_all_the_same() -> None:
     found, _ = compared([1, 2, 3], [1, 2], fails_at=2)
     assert found is not None
-    assert found.mismatch == StreamMismatch(offset=2, expected=None, found=None)
+    assert (found.position, found.expected, found.found) == (102, None, None)
     assert found.reason == "corrupted record"
-
-
-FILES = (ShardFiles(pattern="toy-\0", num_shards=2),)
-WINDOW = Window(start=100, stop=110, read="files", host="1/4")
 
 
 @pytest.mark.parametrize(
@@ -107,18 +105,13 @@ def test_a_difference_has_position_and_names_of_the_order(
     found: int | None,
     said: tuple[int, int | str | None, str | None, str | None],
 ) -> None:
-    split = Split(name="train", shard_lengths=(3, 4), files=files)
-    codes = ExampleCodes(Dataset(name="toy", splits=(split,)), ["train"])
-    mismatch = StreamMismatch(offset=5, expected=expected, found=found)
-    where = PassMismatch(mismatch=mismatch, reason="why", unknown=FakePass.unknown)
-    assert difference(where, codes, WINDOW) == FirstDifference(
-        position=105,
+    where, _ = compared([] if found is None else [found], [expected], files=files)
+    assert where == FirstDifference(
+        position=100,
         expected=said[0],
         found=said[1],
         expected_tfds_id=said[2],
         found_tfds_id=said[3],
         read="files",
         host="1/4",
-        reason="why",
     )
-    assert difference(None, codes, WINDOW) is None

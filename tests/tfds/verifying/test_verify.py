@@ -61,14 +61,30 @@ def test_every_order_agrees_with_the_real_reader(
     check_cases(cases(), law, 2)
 
 
+def test_of_a_longer_order_more_is_read_over_index_ranges(
+    toys: Toys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(limits.BUDGETS, "files", 12)
+    monkeypatch.setitem(limits.BUDGETS, "index ranges", 36)
+    found = verify(toys["plain"].dataset, "train", ReadSettings(cycle=2, epochs=3))
+    assert [(w.start, w.stop, w.read) for w in found.windows] == [
+        (0, 36, "index ranges"),
+        (0, 12, "files"),
+    ]
+    later = verify(toys["plain"].dataset, "train", ReadSettings(shuffle_seed=2, pass_index=1))
+    assert (later.equal, later.read) == (True, "index ranges")
+    everything = verify(toys["plain"].dataset, "train", take="all")
+    assert [(w.start, w.stop, w.read) for w in everything.windows] == [(0, 75, "files")]
+
+
 @pytest.mark.fuzz
-@pytest.mark.parametrize("windows", [False, True])
+@pytest.mark.parametrize("few", [False, True])
 def test_verify_fuzzed(
     toys: Toys,
     monkeypatch: pytest.MonkeyPatch,
-    windows: bool,
+    few: bool,
 ) -> None:
-    if windows:
+    if few:
         monkeypatch.setitem(limits.BUDGETS, "files", 24)
         monkeypatch.setitem(limits.BUDGETS, "index ranges", 72)
     passes = itertools.cycle(range(3))

@@ -141,30 +141,6 @@ def test_what_is_read_of_a_plan_has_a_bound_that_is_said(toys: Toys) -> None:
         assert any("the first 50 of 110 examples that are left" in note for note in found.notes)
 
 
-@pytest.mark.parametrize("drop", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_batches_of_a_plan_are_formed(
-    toys: Toys, monkeypatch: pytest.MonkeyPatch, drop: bool
-) -> None:
-    dataset = toys["plain"].dataset
-    settings = ReadSettings(cycle=2, epochs=2, batch=4, drop_remainder=drop)
-    plan = resume(dataset, "train", settings, consumed=8)
-    found = verify_plan(dataset, plan)
-    # 142 are left, in 35 batches and 2 examples more.
-    assert (found.equal, found.num_checked) == (True, 140 if drop else 142)
-
-    real = RealFiles.resumed
-
-    def in_other_batches(self: Any, plan: ResumePlan, host: int | None) -> Any:
-        return real(self, replace(plan, settings=changed(plan.settings, batch=5)), host)
-
-    monkeypatch.setattr(RealFiles, "resumed", in_other_batches)
-    found = verify_plan(dataset, plan)
-    assert not found.equal
-    assert [str(broken) for broken in found.broken] == [
-        "after_read.batch: the plan says 4 examples in batch 0, the pipeline comes to 5"
-    ]
-
-
 @pytest.mark.slow
 def test_an_epoch_that_follows_in_another_order_is_caught(
     toys: Toys, monkeypatch: pytest.MonkeyPatch

@@ -14,67 +14,46 @@ from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Violation, rule
 
 
-@rule("SC026", "ordered-shuffle", "error", "an ordered dataset that is shuffled or interleaved")
+@rule("SC026")
 def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find what TFDS's guard of ordered datasets refuses."""
-    settings = context.settings
-    if not context.dataset.ordered:
-        return
-    names = ["shuffle_files", "shuffle_seed"] if settings.shuffles_files else []
-    names += ["cycle"] if settings.cycle not in (None, ORDERED_CYCLE) else []
-    if names:
-        said = [] if not settings.shuffles_files else ["shuffled files"]
-        said += [f"cycle {settings.cycle}"] if "cycle" in names else []
+    settings, names, said = context.settings, list[str](), list[str]()
+    if settings.shuffles_files:
+        names, said = ["shuffle_files", "shuffle_seed"], ["shuffled files"]
+    if settings.cycle not in (None, ORDERED_CYCLE):
+        names, said = [*names, "cycle"], [*said, f"cycle {settings.cycle}"]
+    if names and context.dataset.ordered:
         yield Violation(
-            why=f"the dataset is ordered (disable_shuffling=True), and TFDS refuses "
-            f"{' and '.join(said)}",
-            fix=phrase(
+            "the dataset is ordered (disable_shuffling=True), and TFDS refuses "
+            + " and ".join(said),
+            phrase(
                 "leave them out, or ReadConfig(enable_ordering_guard=False) and {ignore=[SC026]}"
             ),
             settings=tuple(names),
         )
 
 
-@rule(
-    "SC027",
-    "format-refused",
-    "error",
-    "a file format that is not read this way",
-    for_data_source=True,
-)
+@rule("SC027", "as_data_source", for_data_source=True)
 def format_refused(context: LintContext) -> Iterator[Violation]:
     """Find a way of reading that the file format does not allow."""
-    form = context.dataset.file_format
-    if form in OTHER_FORMATS:  # neither reads them, and their own libraries have no such settings
-        if context.reads_data_source:
-            yield Violation(
-                why=f"TFDS does not read {form} files, through as_data_source neither",
-                fix="write them as array_record, or read them with their own library",
-                settings=("as_data_source",),
-            )
-        return
-    if context.reads_data_source and form not in RANDOM_ACCESS_FORMATS:
+    form, why = context.dataset.file_format, why_not_as_dataset(context.dataset)
+    if not context.reads_data_source:
+        # Other formats neither reads, and their own libraries have no such settings.
+        if why is not None and form not in OTHER_FORMATS:
+            yield Violation(why, phrase("as_data_source, said with {as_data_source=True}"))
+    elif form in OTHER_FORMATS:
         yield Violation(
-            why=f"as_data_source does not read {form} files: it raises NotImplementedError",
-            fix="as_dataset, or prepare the dataset as array_record",
-            settings=("as_data_source",),
+            f"TFDS does not read {form} files, through as_data_source neither",
+            "write them as array_record, or read them with their own library",
         )
-    why = why_not_as_dataset(context.dataset)
-    if not context.reads_data_source and why is not None:
+    elif form not in RANDOM_ACCESS_FORMATS:
         yield Violation(
-            why=why,
-            fix=phrase("as_data_source, said with {as_data_source=True}"),
-            settings=("as_data_source",),
+            f"as_data_source does not read {form} files: it raises NotImplementedError",
+            "as_dataset, or prepare the dataset as array_record",
         )
 
 
-@rule(
-    "SC028",
-    "parquet-part",
-    "error",
-    "a part of a Parquet shard through as_data_source",
-    for_data_source=True,
-)
+@rule("SC028", "specs", "eval", "as_data_source", for_data_source=True)
 def parquet_part(context: LintContext) -> Iterator[Violation]:
     """Find a subsplit that begins or ends inside a Parquet shard."""
     if not context.reads_data_source or context.dataset.file_format != "parquet":
@@ -85,11 +64,10 @@ def parquet_part(context: LintContext) -> Iterator[Violation]:
         num_read = sum(map(num_in_whole_shards, ranges))
         if num_read != num_asked:
             yield Violation(
-                why=f"{read.spec}: as_data_source hands out {num_read:,} examples in place of "
-                f"{num_asked:,}, every Parquet shard it touches whole",
-                fix="slice by shards, as in [:3shard], or read array_record files",
-                specs=(read.spec,),
-                settings=("specs", "eval", "as_data_source"),
+                f"as_data_source hands out {num_read:,} examples in place of {num_asked:,}, every "
+                "Parquet shard it touches whole",
+                "slice by shards, as in [:3shard], or read array_record files",
+                read,
             )
 
 
@@ -102,23 +80,13 @@ def num_in_whole_shards(piece: SplitRange) -> int:
     15
     """
     shards, offsets = piece.shards(), piece.split.offsets
-    if not len(shards):
-        return 0
-    return offsets[bisect_left(offsets, piece.stop)] - offsets[shards.start]
+    return offsets[bisect_left(offsets, piece.stop)] - offsets[shards.start] if len(shards) else 0
 
 
-@rule(
-    "SC029",
-    "unread-settings",
-    "warning",
-    "settings that as_data_source does not read",
-    for_data_source=True,
-)
+@rule("SC029", for_data_source=True)
 def unread_settings(context: LintContext) -> Iterator[Violation]:
     """Find settings of tf.data where it is not used."""
     settings = context.settings
-    if not context.reads_data_source:
-        return
     given = {
         "shuffle_files": settings.shuffles_files,
         "shuffle_seed": settings.shuffle_seed is not None,
@@ -130,32 +98,18 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
         "host_by": settings.host_by != DEFAULT_HOST_MODE,
     }
     names = tuple(name for name, is_given in given.items() if is_given)
-    if names:
-        yield Violation(
-            why=phrase(
-                "as_data_source reads none of {}: a sampler decides the order",
-                listed(map(Argument, names), ", "),
-            ),
-            fix="leave them out, or read with as_dataset",
-            settings=names,
-        )
+    if names and context.reads_data_source:
+        text = "as_data_source reads none of {}: a sampler decides the order"
+        why = phrase(text, listed(map(Argument, names), ", "))
+        yield Violation(why, "leave them out, or read with as_dataset", settings=names)
 
 
-@rule(
-    "SC061",
-    "short-parquet",
-    "warning",
-    "Parquet files that TFDS writes too short",
-    for_data_source=True,
-)
+@rule("SC061", "specs", "eval", for_data_source=True)
 def short_parquet(context: LintContext) -> Iterator[Violation]:
     """Find Parquet shards of more examples than TFDS's writer keeps."""
     pieces = [piece for read in context.reads for piece in read.resolved.ranges]
+    fix = "count the files with `shardctl verify`; write another format, or more shards"
     for split in {piece.split.name: piece.split for piece in pieces}.values():
         why = why_short(context.dataset, split)
         if why is not None:
-            yield Violation(
-                why=why,
-                fix="count the files with `shardctl verify`; write another format, or more shards",
-                settings=("specs", "eval"),
-            )
+            yield Violation(why, fix)

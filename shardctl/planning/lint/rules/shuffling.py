@@ -1,205 +1,151 @@
-"""SC00x: shuffles that shuffle less than they seem to."""
+"""SC001 to SC006 and SC017: shuffles that shuffle less than they seem to, or none at all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.planning.lint.context import LintContext
+from shardctl.core.stages.stages import Batch, Shuffle
+from shardctl.core.text import counted
+from shardctl.core.tfds_rules import WHOLE_DATASET
+from shardctl.planning.lint.chains import repeats, reshuffles, shuffles
+from shardctl.planning.lint.context import LintContext, Read, Training
 from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
 from shardctl.planning.lint.rules import loaders
-from shardctl.planning.lint.rules.stages import as_seeds, as_settings
 
 FAR_SMALLER = 10  # times that a buffer is smaller than the files open at a time
 
 
 @rule(
     "SC001",
-    "one-order",
-    "warning",
-    "several epochs in one order",
+    *("epochs", "repeat_files", "pass"),
     loaders=EVERY_LOADER,
     of_loaders=loaders.one_order,
 )
 def one_order(context: LintContext) -> Iterator[Violation]:
     """Find training whose epochs are alike."""
-    if context.stage_chains:
-        yield from as_settings.one_order(context)
-        return
-    settings = context.settings
-    if not context.several_epochs or settings.deterministic is False:
-        return
-    # The random numbers of a buffer continue over files that repeat, which are one endless epoch.
-    fixed = settings.buffer_reshuffle is False and not context.repeats_files()
-    if context.buffers and not fixed:
-        return
-    for read in context.trained:
-        if context.reshuffles_files and context.files_of_host(read) > 1:
+    for one in () if context.settings.deterministic is False else context.trainings:
+        # The random numbers of a buffer continue over what repeats before it, one endless epoch.
+        buffer = next((i for i, stage in enumerate(one.stages) if shuffles(stage)), None)
+        early = one.settings.is_endless or any(map(repeats, one.stages[:buffer]))
+        several = early or any(map(repeats, one.stages)) or context.settings.pass_index > 0
+        if not several or any(map(reshuffles, one.stages)) or (early and buffer is not None):
             continue
-        names: tuple[str, ...] = ("epochs", "repeat_files", "pass")
-        fix = phrase("{buffer=N} with {buffer_seed=N}")
-        if context.buffers:
-            cause = "its buffer is shuffled the same way each time"
-            fix, names = phrase("leave out {buffer_reshuffle=False}"), ("buffer_reshuffle",)
-        elif context.files_of_host(read) == 1:
-            cause = "it lies in one file" if settings.shuffles_files else "nothing shuffles it"
-        elif settings.shuffles_files:
-            cause = "its files are shuffled the same way each time"
-            fix, names = phrase("leave out {reshuffle=False}"), ("reshuffle",)
-        else:
-            cause, fix = "nothing shuffles it", phrase("{shuffle_seed=N}, or {}", fix)
-        what = "files come" if context.repeats_files() else "examples come"
-        yield Violation(
-            why=f"{read.spec}: the {what} in the same order in every epoch, since {cause}",
-            fix=fix,
-            specs=(read.spec,),
-            settings=names,
-        )
+        if context.reshuffles_files_of(one.source, one.read):
+            continue
+        names: tuple[str, ...] = ()
+        cause, fix = "nothing shuffles it", context.shuffle_to_add
+        if buffer is not None:
+            cause, names = "its buffer is shuffled the same way each time", ("buffer_reshuffle",)
+            fix = "leave out reshuffle=False"
+            if not context.writes_stages:
+                fix = phrase("leave out {buffer_reshuffle=False}")
+        elif context.files_of_host(one.read) > 1:
+            if not one.settings.shuffles_files:
+                fix = phrase("{shuffle_seed=N}, or {}", fix)
+            else:
+                cause, names = "its files are shuffled the same way each time", ("reshuffle",)
+                fix = phrase("leave out {reshuffle=False}")
+        elif one.settings.shuffles_files:
+            cause = "it lies in one file"
+        what = "files come" if one.settings.is_endless else "examples come"
+        why = f"{one.who}: the {what} in the same order in every epoch, since {cause}"
+        yield Violation(why, fix, specs=(one.read.spec,), settings=names)
 
 
-@rule(
-    "SC002", "small-buffer", "warning", "a buffer far smaller than a shard times the cycle length"
-)
+@rule("SC002", "buffer")
 def small_buffer(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds a small part of the files read at a time."""
-    if not context.buffers:
-        return
     for read in context.trained:
-        size, cycle = context.buffer_size(read), context.cycle_of_host(read)
-        shard = read.num_examples / read.num_files
-        if size is None or size * FAR_SMALLER >= shard * cycle:
+        cycle, sizes = context.cycle_of_host(read), [*_buffers(context, read)]
+        opened = read.num_examples / read.num_files * cycle
+        if not sizes or max(sizes) * FAR_SMALLER >= opened:
             continue
-        files = "1 file" if cycle == 1 else f"{cycle:,} files"
+        size = round(opened)
+        buffer = f"shuffle({size})" if context.writes_stages else phrase("{buffer=}", buffer=size)
         yield Violation(
-            why=f"{read.spec}: the buffer holds {size:,} of the {round(shard * cycle):,} examples "
-            f"in the {files} read at a time",
-            fix=phrase(
-                "{}, or what memory allows; `shardctl quality` says what it gains",
-                context.buffer_of(round(shard * cycle)),
-            ),
-            specs=(read.spec,),
-            settings=("buffer",),
+            f"the buffer holds {max(sizes):,} of the {size:,} examples in the "
+            f"{counted(cycle, 'file')} read at a time",
+            phrase("{}, or what memory allows; `shardctl quality` says what it gains", buffer),
+            read,
         )
 
 
-@rule("SC003", "files-only", "notice", "epochs that differ in the order of files only")
+def _buffers(context: LintContext, read: Read) -> Iterator[int]:
+    """Yield the sizes of the buffers that a spec goes through before it is batched."""
+    for one in context.trainings:
+        if one.read != read or (one.source.spec, one.source.data) != (None, None):
+            continue
+        for stage in one.stages:
+            if isinstance(stage, Batch):
+                break
+            if isinstance(stage, Shuffle) and stage.buffer != 1:
+                yield read.num_examples if stage.buffer == WHOLE_DATASET else stage.buffer
+
+
+@rule("SC003", "shuffle_seed", "shuffle_files")
 def files_only(context: LintContext) -> Iterator[Violation]:
     """Find several epochs whose files are shuffled and whose examples are not."""
-    settings = context.settings
     if not (context.several_epochs and context.reshuffles_files) or context.buffers:
         return
+    block, kept = context.settings.block, "a file's examples keep their order"
+    if block > 1:
+        kept = f"the {block:,} examples of a block stay neighbours in every epoch"
     for read in context.trained:
         if context.files_of_host(read) > 1:
-            yield Violation(
-                why=f"{read.spec}: only files are shuffled, so the {settings.block:,} examples of "
-                "a block stay neighbours in every epoch"
-                if settings.block > 1
-                else f"{read.spec}: only files are shuffled, so a file's examples keep their order",
-                fix=context.shuffle_to_add,
-                specs=(read.spec,),
-                settings=("shuffle_seed", "shuffle_files"),
-            )
+            yield Violation(f"only files are shuffled, so {kept}", context.shuffle_to_add, read)
 
 
-@rule("SC004", "one-file-shuffle", "warning", "a shuffle of a single file")
+@rule("SC004", "shuffle_files", "shuffle_seed")
 def one_file_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a file shuffle that has one file to shuffle."""
-    if not context.settings.shuffles_files:
-        return
-    for read in context.trained:
+    for read in context.trained if context.settings.shuffles_files else ():
         if context.files_of_host(read) == 1:
-            where = (
-                "a host's part lies"
-                if context.num_hosts > 1 and read.num_files > 1
-                else ("it lies")
-            )
-            yield Violation(
-                why=f"{read.spec}: shuffling files changes nothing, since {where} in one file",
-                fix=context.shuffle_to_add,
-                specs=(read.spec,),
-                settings=("shuffle_files", "shuffle_seed"),
-            )
+            part = context.num_hosts > 1 and read.num_files > 1
+            where = "a host's part lies" if part else "it lies"
+            why = f"shuffling files changes nothing, since {where} in one file"
+            yield Violation(why, context.shuffle_to_add, read)
 
 
-@rule("SC005", "buffer-of-one", "warning", "a shuffle buffer of one example")
+@rule("SC005", "buffer")
 def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds one example."""
-    if context.stage_chains:
-        yield from as_settings.buffer_of_one(context)
-        return
-    if context.settings.buffer == 1:
-        yield Violation(
-            why="ds.shuffle(1) leaves every example where it is",
-            fix=phrase("a larger {buffer}, or none"),
-            settings=("buffer",),
-        )
+    for who, shuffle in context.shuffles_at():
+        if shuffle.buffer == 1:
+            name, fix = "ds.shuffle(1)", phrase("a larger {buffer}, or none")
+            if context.writes_stages:
+                name, fix = who, phrase("a larger buffer, or no shuffle")
+            yield Violation(f"{name} leaves every element where it is", fix)
 
 
-@rule(
-    "SC006",
-    "no-seed",
-    "warning",
-    "a shuffle without a seed",
-    loaders=EVERY_LOADER,
-    of_loaders=loaders.no_seed,
-)
+@rule("SC006", loaders=EVERY_LOADER, of_loaders=loaders.no_seed)
 def no_seed(context: LintContext) -> Iterator[Violation]:
     """Find a shuffle that is seeded by the machine."""
-    settings = context.settings
-    if settings.global_seed is not None:
-        return
-    if settings.shuffles_files and settings.shuffle_seed is None:
-        yield Violation(
-            why="files are shuffled in another order in each run, which cannot be repeated or "
-            "resumed",
-            fix=phrase("{shuffle_seed=N}"),
-            settings=("shuffle_files",),
-        )
-    if context.stage_chains:
-        yield from as_seeds.no_seed(context)
-    elif context.buffers and settings.buffer_seed is None:
-        yield Violation(
-            why="the buffer shuffles in another order in each run, which cannot be repeated or "
-            "resumed",
-            fix=phrase("{buffer_seed=N}"),
-            settings=("buffer",),
-        )
+    for one in context.seeded() if context.settings.global_seed is None else ():
+        if one.seed is None:
+            why = f"{one.what} in each run, which cannot be repeated or resumed"
+            yield Violation(why, phrase("{}", one.fix), settings=one.settings)
 
 
-# SC017: training without any shuffle.
-
-
-@rule(
-    "SC017",
-    "no-shuffle",
-    "warning",
-    "training examples that nothing shuffles",
-    loaders=EVERY_LOADER,
-    of_loaders=loaders.no_shuffle,
-)
+@rule("SC017", loaders=EVERY_LOADER, of_loaders=loaders.no_shuffle)
 def no_shuffle(context: LintContext) -> Iterator[Violation]:
     """Find a read for training without any shuffle."""
-    if context.stage_chains:
-        yield from as_settings.no_shuffle(context)
+    if context.dataset.ordered or context.settings.pass_index:
         return
-    settings = context.settings
-    if settings.shuffles_files or settings.buffer is not None:
-        return  # one that shuffles nothing is a finding of its own
-    if context.several_epochs or context.dataset.ordered:
-        return
-    for read in context.trained:
-        if read.num_examples == 1:
+    for one in context.trainings:
+        # A shuffle that changes nothing, and several epochs, are findings of their own.
+        if one.settings.shuffles_files or one.settings.is_endless or one.read.num_examples == 1:
             continue
-        several = context.files_of_host(read) > 1
-        yield Violation(
-            why=f"{read.spec}: nothing shuffles it, so examples come in the order of storage"
-            + (", a few files at a time" if context.cycle_of_host(read) > 1 else ""),
-            fix=_fix(context) if several else context.shuffle_to_add,
-            specs=(read.spec,),
-        )
+        if not any(isinstance(stage, Shuffle) or repeats(stage) for stage in one.stages):
+            few = ", a few files at a time" if context.cycle_of_host(one.read) > 1 else ""
+            yield Violation(
+                f"{one.who}: nothing shuffles it, so examples come in the order of storage{few}",
+                _fix(context, one),
+                specs=(one.read.spec,),
+            )
 
 
-def _fix(context: LintContext) -> str:
-    if context.writes_stages:
-        return phrase("{shuffle_seed=N} and shuffle(N, seed=N) among the stages")
-    return phrase("{shuffle_seed=N} and {buffer=N} with {buffer_seed=N}")
+def _fix(context: LintContext, one: Training) -> str:
+    if context.files_of_host(one.read) > 1:
+        return phrase("{shuffle_seed=N} and {}", context.shuffle_to_add)
+    return context.shuffle_to_add

@@ -3,69 +3,58 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.text import counted
+from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.planning.lint.context import LintContext, Read
-from shardctl.planning.lint.rule import EVERY_LOADER, Violation, rule
+from shardctl.planning.lint.rule import EVERY_LOADER, Check, Rule, Violation, rule
 
 _SMALL_GAP = 100  # a gap of at most 1/100 of a split is an oversight, a larger one intended
 _MOST_PLUSES = 2  # a longer spec helps nobody
-_SPECS = ("specs", "eval")
+_SHARE_NOTHING = "specs that share nothing, as [:60%] and [60%:]"
 
 
-@rule(
-    "SC041",
-    "leak",
-    "error",
-    "evaluation examples that are trained on",
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+def _of_specs(code: str) -> Callable[[Check], Rule]:
+    """Make a rule that counts whoever reads."""
+    return rule(code, "specs", "eval", for_data_source=True, loaders=EVERY_LOADER)
+
+
+@_of_specs("SC041")
 def leak(context: LintContext) -> Iterator[Violation]:
     """Find examples in a spec for training and in one for evaluation."""
     for trained, evaluated in itertools.product(context.trained, context.evaluated):
-        shared = in_both(id_sets(trained.resolved.ranges), id_sets(evaluated.resolved.ranges))
+        shared = _shared_by(trained, evaluated)
         if shared:
             rest = _rest(context, trained, evaluated)
             yield Violation(
-                why=f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
-                fix="specs that share nothing, as [:60%] and [60%:]"
-                if rest is None
-                else f"train on {rest}",
+                f"{trained.spec} trains on {_some(shared)} that {evaluated.spec} evaluates on",
+                _SHARE_NOTHING if rest is None else f"train on {rest}",
                 specs=(trained.spec, evaluated.spec),
-                settings=_SPECS,
             )
 
 
-@rule(
-    "SC042",
-    "overlap",
-    "warning",
-    "specs that share examples",
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+@_of_specs("SC042")
 def overlap(context: LintContext) -> Iterator[Violation]:
     """Find examples in two specs of the same use."""
-    pairs = itertools.chain(
-        itertools.combinations(context.trained, 2), itertools.combinations(context.evaluated, 2)
-    )
-    for one, other in pairs:
-        shared = in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
-        if shared:
-            rest = _rest(context, one, other)
-            yield Violation(
-                why=f"{one.spec} and {other.spec} share {_some(shared)}",
-                fix="specs that share nothing, as [:60%] and [60%:]"
-                if rest is None
-                else f"{rest} in place of {one.spec}",
-                specs=(one.spec, other.spec),
-                settings=_SPECS,
-            )
+    for use in (context.trained, context.evaluated):
+        for one, other in itertools.combinations(use, 2):
+            shared = _shared_by(one, other)
+            if shared:
+                rest = _rest(context, one, other)
+                yield Violation(
+                    f"{one.spec} and {other.spec} share {_some(shared)}",
+                    _SHARE_NOTHING if rest is None else f"{rest} in place of {one.spec}",
+                    specs=(one.spec, other.spec),
+                )
+
+
+def _shared_by(one: Read, other: Read) -> IdSets:
+    return in_both(id_sets(one.resolved.ranges), id_sets(other.resolved.ranges))
 
 
 def _some(shared: IdSets) -> str:
@@ -85,92 +74,55 @@ def _rest(context: LintContext, one: Read, other: Read) -> str | None:
     return spec if spec and spec.count("+") <= _MOST_PLUSES else None
 
 
-@rule(
-    "SC043",
-    "repeated-part",
-    "warning",
-    "a sum that reads examples twice",
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+@_of_specs("SC043")
 def repeated_part(context: LintContext) -> Iterator[Violation]:
     """Find a sum whose parts overlap."""
     for read in context.reads:
-        num_repeated = read.num_examples - num_ids(id_sets(read.resolved.ranges))
-        if num_repeated:
-            count = "1 example" if num_repeated == 1 else f"{num_repeated:,} examples"
-            yield Violation(
-                why=f"{read.spec}: {count} more are read than there are, since its parts overlap",
-                fix="parts that share nothing",
-                specs=(read.spec,),
-                settings=_SPECS,
+        again = read.num_examples - num_ids(id_sets(read.resolved.ranges))
+        if again:
+            why = (
+                f"{counted(again, 'example')} more are read than there are, since its parts overlap"
             )
+            yield Violation(why, "parts that share nothing", read)
 
 
-@rule(
-    "SC044",
-    "surprising-spec",
-    "warning",
-    "a spec that selects something else than it looks like",
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+@_of_specs("SC044")
 def surprising_spec(context: LintContext) -> Iterator[Violation]:
     """Find bounds that TFDS reads in its own way, and specs that select nothing."""
+    fix = "write what is meant; `shardctl plan` shows what is read"
     for read in context.reads:
         if not read.num_examples:
-            yield Violation(
-                why=f"{read.spec} selects no examples, and TFDS refuses to read it",
-                fix="a spec with examples",
-                specs=(read.spec,),
-                settings=_SPECS,
-                severity="error",
-            )
+            why = f"{read.spec} selects no examples, and TFDS refuses to read it"
+            yield Violation(why, "a spec with examples", specs=(read.spec,), severity="error")
             continue
         for part in read.spec.split("+"):
             # By itself a part cannot overlap, which is another rule's.
-            alone = resolve_subsplit(part.strip(), context.dataset)
-            for warning in alone.warnings:
-                yield Violation(
-                    why=warning,
-                    fix="write what is meant; `shardctl plan` shows what is read",
-                    specs=(read.spec,),
-                    settings=_SPECS,
-                )
+            for warning in resolve_subsplit(part.strip(), context.dataset).warnings:
+                yield Violation(warning, fix, specs=(read.spec,))
 
 
-@rule(
-    "SC045",
-    "gap",
-    "notice",
-    "examples between two specs that neither reads",
-    for_data_source=True,
-    loaders=EVERY_LOADER,
-)
+@_of_specs("SC045")
 def gap(context: LintContext) -> Iterator[Violation]:
     """Find small gaps between the specs of a split."""
-    if len(context.reads) < 2:
-        return
     together = id_sets(piece for read in context.reads for piece in read.resolved.ranges)
-    for name, stretches in together.items():
+    for name, stretches in together.items() if len(context.reads) > 1 else ():
         most = max(1, context.dataset.split(name).num_examples // _SMALL_GAP)
         for (_, start), (stop, _) in itertools.pairwise(stretches):
             if stop - start <= most:
                 ids = f"id {start} is" if stop - start == 1 else f"ids {start} to {stop - 1} are"
                 yield Violation(
-                    why=f"{ids} between two specs of {name} and in neither",
-                    fix=f"let one end at {name}[:{stop}], where the other begins",
+                    f"{ids} between two specs of {name} and in neither",
+                    f"let one end at {name}[:{stop}], where the other begins",
                     specs=tuple(
-                        read.spec
-                        for read in context.reads
-                        if any(
-                            piece.split.name == name
-                            and (piece.stop == start or piece.start == stop)
-                            for piece in read.resolved.ranges
-                        )
+                        read.spec for read in context.reads if _ends_at(read, name, start, stop)
                     ),
-                    settings=_SPECS,
                 )
+
+
+def _ends_at(read: Read, name: str, stop: int, start: int) -> bool:
+    """Whether a part of a spec ends at the one id of a split, or begins at the other."""
+    pieces = [piece for piece in read.resolved.ranges if piece.split.name == name]
+    return any(piece.stop == stop or piece.start == start for piece in pieces)
 
 
 # Which examples specs select: sets of ids as sorted stretches, split by split.
@@ -211,24 +163,7 @@ def in_both(left: IdSets, right: IdSets) -> IdSets:
     >>> in_both({"train": [(0, 6)]}, {"train": [(4, 9)], "test": [(0, 1)]})
     {'train': [(4, 6)]}
     """
-    both = {
-        name: _shared(stretches, right[name]) for name, stretches in left.items() if name in right
-    }
-    return {name: stretches for name, stretches in both.items() if stretches}
-
-
-def _shared(left: Sequence[Stretch], right: Sequence[Stretch]) -> list[Stretch]:
-    shared: list[Stretch] = []
-    i = j = 0
-    while i < len(left) and j < len(right):
-        start, stop = max(left[i][0], right[j][0]), min(left[i][1], right[j][1])
-        if start < stop:
-            shared.append((start, stop))
-        if left[i][1] < right[j][1]:
-            i += 1
-        else:
-            j += 1
-    return shared
+    return _chosen(left, right, beside=True)
 
 
 def without(left: IdSets, right: IdSets) -> IdSets:
@@ -237,23 +172,29 @@ def without(left: IdSets, right: IdSets) -> IdSets:
     >>> without({"train": [(0, 9)]}, {"train": [(4, 6)], "test": [(0, 1)]})
     {'train': [(0, 4), (6, 9)]}
     """
-    rest = {name: _cut(stretches, right.get(name, [])) for name, stretches in left.items()}
-    return {name: stretches for name, stretches in rest.items() if stretches}
+    return _chosen(left, right, beside=False)
 
 
-def _cut(stretches: Sequence[Stretch], holes: Sequence[Stretch]) -> list[Stretch]:
-    pieces = []
-    for start, stop in stretches:
-        begin = start
-        for hole_start, hole_stop in holes:
-            if hole_stop <= begin or stop <= hole_start:
-                continue
-            if begin < hole_start:
-                pieces.append((begin, hole_start))
-            begin = hole_stop
-        if begin < stop:
-            pieces.append((begin, stop))
-    return pieces
+def _chosen(left: IdSets, right: IdSets, *, beside: bool) -> IdSets:
+    """Return the ids in `left` that are in `right` too, or that are not."""
+    found = {}
+    for name, stretches in left.items():
+        others = right.get(name, [])
+        edges = sorted({edge for stretch in (*stretches, *others) for edge in stretch})
+        found[name] = _joined(
+            [
+                (start, stop)
+                for start, stop in itertools.pairwise(edges)
+                if _has(stretches, start) and _has(others, start) is beside
+            ]
+        )
+    return {name: stretches for name, stretches in found.items() if stretches}
+
+
+def _has(stretches: Sequence[Stretch], one: int) -> bool:
+    """Whether an id is in one of ascending stretches."""
+    place = bisect_right(stretches, (one, INT64_MAX)) - 1
+    return place >= 0 and one < stretches[place][1]
 
 
 def as_spec(sets: IdSets, dataset: Dataset) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from shardctl.readers.records.tfrecord.blocks import NO_LENGTH, Lengths, equal_headers
+from shardctl.readers.records.tfrecord import NO_LENGTH, Lengths
 from tests.cases import counted
 from tests.record_files import header
 
@@ -36,18 +36,3 @@ def test_few_headers_are_kept(monkeypatch: object) -> None:
     num_known = len(lengths)
     assert lengths[header(12_345_678)] == 12_345_678
     assert len(lengths) == num_known
-
-
-def test_equal_headers_are_counted_up_to_the_first_other_one() -> None:
-    rng = random.Random(2)
-    for _ in counted(range(300)):
-        stride, count, first = rng.randrange(12, 40), rng.randrange(1, 20), rng.randrange(9)
-        buffer = bytearray(rng.randbytes(first + stride * count + rng.randrange(9)))
-        for number in range(count):
-            place = first + number * stride
-            buffer[place : place + 12] = header(stride - 12)
-        other = rng.randrange(count + 3)
-        if 0 < other < count:
-            buffer[first + other * stride + rng.randrange(12)] ^= 1 << rng.randrange(8)
-        expected = other if 0 < other < count else count
-        assert equal_headers(bytes(buffer), first, stride, count) == expected

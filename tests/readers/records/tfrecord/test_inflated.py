@@ -15,10 +15,9 @@ from unittest import mock
 import google_crc32c
 import pytest
 
+from shardctl.readers.records import tfrecord, window
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.tfrecord import blocks, inflated
-from shardctl.readers.records.tfrecord.blocks import masked
-from shardctl.readers.records.tfrecord.inflated import compression_of, opened
+from shardctl.readers.records.tfrecord import compression_of, masked, opened
 from tests.cases import FUZZ, add_cases, random_of_a_fuzz_run
 from tests.record_files import counted_far, counted_near, framed, header, records_read
 
@@ -168,11 +167,11 @@ def test_wrong_checksums_of_the_compressed_data(reader: Reader) -> None:
 
 def test_members_that_end_at_the_end_of_what_is_read_at_a_time(reader: Reader) -> None:
     last = gzip.compress(framed(b"last"))
-    size = inflated.BUFFER - len(gzip.compress(large(bytes(inflated.BUFFER)), 0)) + inflated.BUFFER
+    size = tfrecord.BUFFER - len(gzip.compress(large(bytes(tfrecord.BUFFER)), 0)) + tfrecord.BUFFER
     num_silent = 0
     for over in range(-3, 12):
         first = gzip.compress(large(bytes(size + over)), 0)
-        assert len(first) == inflated.BUFFER + over
+        assert len(first) == tfrecord.BUFFER + over
         found = reader.compare(first + last, "GZIP")
         assert (found.damage is None) == (found.num_records == 2)
         num_silent += found.num_records == 1
@@ -265,8 +264,7 @@ def test_any_damage_is_found_as_tensorflow_finds_it(reader: Reader) -> None:
 def test_the_pieces_of_remote_files_change_nothing(
     reader: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(inflated, "_FETCHED", 300_000)
-    monkeypatch.setattr(blocks, "FAR_BLOCK", 100_000)
+    monkeypatch.setattr(window, "_REMOTE_AHEAD", 300_000)
     data = gzip.compress(large(*(random.Random(1).randbytes(90_000) for _ in range(9))), 1)
     assert reader.compare(data, "GZIP").num_records == 9
     assert first_bad(reader.compare(data[:-70_000], "GZIP"))[:2] == ("cut", 8)

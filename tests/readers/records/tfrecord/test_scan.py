@@ -14,9 +14,9 @@ import pytest
 from hypothesis import strategies as st
 
 from shardctl.files.stores.stores import LocalSource
+from shardctl.readers.records import tfrecord, window
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.tfrecord import blocks, scan
-from shardctl.readers.records.tfrecord.scan import TFRecord
+from shardctl.readers.records.tfrecord import TFRecord
 from tests.cases import (
     FUZZ,
     add_cases,
@@ -50,11 +50,11 @@ def read(data: bytes, *, checksums: bool = True) -> FileContents:
 
 def blocks_of(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
     """Let files be read in blocks of a size, and records of a quarter of it be jumped over."""
-    for name in ("NEAR_HEAD", "NEAR_BLOCK", "FAR_HEAD", "FAR_BLOCK"):
-        monkeypatch.setattr(blocks, name, size)
-    monkeypatch.setattr(blocks.NearBlocks, "hop", size // 4)
-    monkeypatch.setattr(blocks.FarBlocks, "hop", size // 4)
-    monkeypatch.setattr(scan, "_PIECE", size)
+    for name in ("_AHEAD", "_FIRST", "_REMOTE_AHEAD", "_REMOTE_FIRST"):
+        monkeypatch.setattr(window, name, size)
+    for name in ("_NEAR", "_REMOTE_NEAR", "_REMOTE_HEADER"):
+        monkeypatch.setattr(window, name, size // 4)
+    monkeypatch.setattr(tfrecord, "_PIECE", size)
 
 
 def first_bad(contents: FileContents) -> tuple[str, int | None, int | None]:

@@ -9,10 +9,10 @@ import zlib
 import pytest
 
 from shardctl.files.stores.stores import store_of
+from shardctl.readers.records import window
 from shardctl.readers.records.contents import FileContents
 from shardctl.readers.records.read_file import count_file
-from shardctl.readers.records.tfrecord import blocks, inflated
-from shardctl.readers.records.tfrecord.scan import TFRecord
+from shardctl.readers.records.tfrecord import TFRecord
 from tests.files.stores.fault_server import Faults
 from tests.files.stores.servers import FolderServer
 from tests.record_files import counted_near, framed
@@ -42,10 +42,10 @@ def counted_there(path: str, *, checksums: bool = False) -> FileContents:
 
 def small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a file of some kilobytes take several requests."""
-    monkeypatch.setattr(blocks, "FAR_HEAD", 300)
-    monkeypatch.setattr(blocks, "FAR_BLOCK", 4_000)
-    monkeypatch.setattr(blocks.FarBlocks, "hop", 1_000)
-    monkeypatch.setattr(inflated, "_FETCHED", 2_000)
+    monkeypatch.setattr(window, "_REMOTE_FIRST", 300)
+    monkeypatch.setattr(window, "_REMOTE_AHEAD", 4_000)
+    monkeypatch.setattr(window, "_REMOTE_NEAR", 1_000)
+    monkeypatch.setattr(window, "_REMOTE_HEADER", 12)
 
 
 @pytest.mark.long

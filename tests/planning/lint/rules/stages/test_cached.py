@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.stages.text import parse_stages
-from shardctl.planning.lint.rules.stages import cached
+from shardctl.planning.lint.rules import cached
 from tests.planning.lint.rules.rule_cases import Case, Row, case, codes_of, staged
 
 SHUFFLE = "shuffle(2000, seed=1)"

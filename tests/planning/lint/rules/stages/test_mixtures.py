@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.planning.lint.rules.stages import mixtures
+from shardctl.planning.lint.rules import mixtures
 from tests.planning.lint.rules.rule_cases import Case, Row, codes_of, staged
 
 TWO = "train | shuffle(2000, seed=1), test | shuffle(400, seed=2)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.planning.lint.rules.stages import shuffled
+from shardctl.planning.lint.rules import shuffled
 from tests.planning.lint.rules.rule_cases import Case, Row, codes_of, staged
 
 SHUFFLE = "shuffle(2000, seed=1)"

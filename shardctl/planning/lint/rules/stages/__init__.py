@@ -1,1 +1,0 @@
-"""The rules about stages: what comes before what, a file a subject."""

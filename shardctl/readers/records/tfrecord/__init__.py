@@ -1,1 +1,0 @@
-"""TFRecord files, plain or compressed: followed header by header, contents checked where asked."""
