@@ -127,7 +127,7 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     if cycle_length == num_shards:
         opening = np.arange(num_shards)
     else:  # each further shard opens in the slot that comes free first
-        opening, _ = opening_keys(lengths, block_length, list(range(cycle_length)))
+        opening = opening_keys(lengths, block_length, cycle_length)
     opening.setflags(write=False)
     rounds = Rounds.until(_stops(lengths, opening, cycle_length, block_length))
     # What needs the most room on the way comes first.
@@ -345,53 +345,37 @@ _PIECE = 1 << 14  # shards whose lists stay in the cache
 _TRIED = 8  # batches before their size tells anything
 
 
-def opening_keys(lengths: Int64s, block_length: int, free: list[int]) -> tuple[Int64s, list[int]]:
-    """Return round * C + slot of the first visits to shards, int64[n], and the free keys after.
+def opening_keys(lengths: Int64s, block_length: int, num_slots: int) -> Int64s:
+    """Return round * num_slots + slot of the first visits to shards, int64[n], ascending.
 
-    `lengths` (int64[n]) are in the order of opening. `free` holds, for each of the C slots, such a
-    key of the first visit that is free, ascending: 0 to C - 1 before anything is read. So
-    lists that are read one after the other without a gap can be given one by one. A shard of L
-    examples takes L // block_length + 1 visits. The keys are ascending, and have to be below 2**63;
-    those that are free after may be larger.
+    `lengths` (int64[n]) are in the order of opening; there are no fewer shards than slots. A shard
+    of L examples takes L // block_length + 1 visits. The keys have to be below 2**63.
 
-    >>> keys, free = opening_keys(np.array([3, 0, 2, 1]), 2, [0, 1])
-    >>> keys.tolist(), free
-    ([0, 1, 3, 4], [6, 7])
-    >>> opening_keys(np.array([3, 0]), 2, [0, 1])
-    (array([0, 1]), [3, 4])
+    >>> opening_keys(np.array([3, 0, 2, 1]), 2, 2).tolist()
+    [0, 1, 3, 4]
     """
     keys = np.zeros(len(lengths), np.int64)
     if not len(lengths):
-        return keys, free
+        return keys
     fewest, most = int(lengths.min()) // block_length + 1, int(lengths.max()) // block_length + 1
-    if len(free) == 1:
+    if num_slots == 1:
         np.cumsum(lengths[:-1] // block_length + 1, out=keys[1:])
-        keys += free[0]
-        return keys, [int(keys[-1]) + int(lengths[-1]) // block_length + 1]
-    if fewest == most and free[-1] < free[0] + most * len(free):
-        return _in_turn(keys, most * len(free), free)
-    num_slots = len(free)
-    piece = max(_PIECE, 4 * num_slots)
-    for start in range(0, len(lengths), piece):
-        visits = lengths[start : start + piece] // block_length + 1
-        done, free = _in_batches(keys[start : start + piece], visits, free)
-        keys[start + done : start + piece] = [
+        return keys
+    if fewest == most:  # the slots come free in turn, as those of most datasets do
+        for piece in pieces(len(keys)):
+            turns, slots = np.divmod(np.arange(piece.start, piece.stop), num_slots)
+            keys[piece] = turns * (most * num_slots) + slots
+        return keys
+    free = list(range(num_slots))
+    size = max(_PIECE, 4 * num_slots)
+    for start in range(0, len(lengths), size):
+        visits = lengths[start : start + size] // block_length + 1
+        done, free = _in_batches(keys[start : start + size], visits, free)
+        keys[start + done : start + size] = [
             heapreplace(free, free[0] + count * num_slots) for count in visits[done:].tolist()
         ]
         free.sort()
-    return keys, free
-
-
-def _in_turn(keys: Int64s, step: int, free: list[int]) -> tuple[Int64s, list[int]]:
-    """Open shards that are alike: the slots come free in turn, as those of most datasets do."""
-    num_slots = len(free)
-    first = np.array(free[: len(keys)], np.int64)
-    for piece in pieces(len(keys)):
-        turns, slots = np.divmod(np.arange(piece.start, piece.stop), num_slots)
-        keys[piece] = turns * step + first[slots]
-    turns_done, slot = divmod(len(keys), num_slots)
-    rest = [key + turns_done * step for key in free[slot:]]
-    return keys, rest + [key + (turns_done + 1) * step for key in free[:slot]]
+    return keys
 
 
 def _in_batches(keys: Int64s, visits: Int64s, free: list[int]) -> tuple[int, list[int]]:

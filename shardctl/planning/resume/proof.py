@@ -345,9 +345,10 @@ def _in_order(order: Order, plan: ResumePlan) -> Iterator[Int64s]:
         yield from _chunks(reading, reading.num_examples)
 
 
-def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
-    for begin in range(start, stop, _PIECE):
-        yield reading.codes(begin, min(begin + _PIECE, stop))
+def _all_lists(plan: ResumePlan, order: Order) -> Iterator[Int64s]:
+    """Yield what all lists of a plan read, in whatever order."""
+    for reads in (plan.instructions, *(host.instructions for host in plan.hosts)):
+        yield from _read(reads, order)
 
 
 def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
