@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 
 import numpy as np
@@ -55,30 +55,19 @@ class LoaderOrder(Order):
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
         host = settings.host
+        own = {field.name for field in fields(Asked)} & {field.name for field in fields(settings)}
+        alike = {name: getattr(settings, name) for name in own - {"host", "workers"}}
         self.asked = Asked(
+            **alike,
             lengths=self.reads.take,
             version=self.version,
-            shuffle=settings.shuffle,
             seed=settings.shuffle_seed,
-            global_seed=settings.global_seed,
             first_epoch=settings.pass_index,
-            epochs=settings.epochs,
             shares=host is not None,
             host=0 if host is None else host.index,
             num_hosts=1 if host is None else host.count,
-            host_by=settings.host_by,
-            drop_shard_remainder=settings.drop_shard_remainder,
             workers=settings.workers or 0,
-            persistent_workers=settings.persistent_workers,
-            batch=settings.batch,
-            drop_remainder=settings.drop_remainder,
-            buffer=settings.buffer,
-            buffer_seed=settings.buffer_seed,
-            streaming=settings.streaming,
             file_format=dataset.file_format,
-            arrow=settings.arrow,
-            before_shuffle=settings.before_shuffle,
-            input_shards=settings.input_shards,
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
