@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import CHUNK_SIZE, Order
+from shardctl.core.order.order import CHUNK_SIZE, Order, Over
 from shardctl.core.settings.read_settings import ReadSettings
 
 
@@ -33,6 +33,7 @@ class LoaderOrder(Order):
     """
 
     continued_by = "loader"
+    unshuffled = "examples come in the order of storage"
 
     handed_out: HandedOut
 
@@ -119,45 +120,24 @@ class LoaderOrder(Order):
         return self.handed_out.num_in_turn
 
     @property
-    def unshuffled(self) -> str:
-        """How examples come where nothing shuffles them, a clause."""
-        return "examples come in the order of storage"
-
-    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.handed_out.batches is not None
 
-    @checked
-    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        self._check_range(start, stop)
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for begin in range(start, stop, CHUNK_SIZE):
-            yield self._codes(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
+            yield self._codes_at(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
 
-    @checked
-    def codes_at(self, positions: Int64sLike) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        return self._codes(self._checked(positions))
+    def _codes_at(self, positions: Int64s) -> Int64s:
+        return self.codes_of(self.handed_out.indices_at(positions))
 
-    @checked
-    def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Return an iterator over the answer of `positions_of`, which is one piece."""
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
+        query, rows, offsets = self._lookup.rows_of(codes)
         which, positions = self.handed_out.positions_of(self._starts[rows] + offsets)
         return iter([(query[which], positions)])
 
-    @property
-    def num_epochs(self) -> int | None:
-        """Number of epochs of the pass."""
-        return self.settings.epochs
-
-    @checked
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
-        return self.handed_out.epochs_at(self._checked(positions))
+    def _epochs_at(self, positions: Int64s) -> Int64s:
+        return self.handed_out.epochs_at(positions)
 
     @property
     def num_steps(self) -> int | None:
@@ -165,16 +145,13 @@ class LoaderOrder(Order):
         batches = self.handed_out.batches
         return self.num_examples if batches is None else batches.num_batches
 
-    @checked
-    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
-        wanted, batches = self._checked(positions), self.handed_out.batches
-        return (wanted, np.zeros_like(wanted)) if batches is None else batches.steps_of(wanted)
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        batches = self.handed_out.batches
+        if batches is None:
+            return positions, np.zeros_like(positions)
+        return batches.steps_of(positions)
 
-    @checked
-    def positions_in_step(self, step: int) -> range:
-        """Return the positions of the examples of a batch."""
-        self._check_step(step)
+    def _in_step(self, step: int) -> range:
         batches = self.handed_out.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
 
@@ -188,11 +165,6 @@ class LoaderOrder(Order):
         """Return the indices of the examples of a batch, as the loader counts, int64[size]."""
         positions = self.positions_in_step(step)
         return self.indices_at(np.arange(positions.start, positions.stop))
-
-    def _codes(self, positions: Int64s) -> Int64s:
-        if not len(positions):
-            return np.empty(0, np.int64)
-        return self.codes_of(self.handed_out.indices_at(positions))
 
     @cached_property
     def reads_of_epoch(self) -> Reads:

@@ -32,6 +32,7 @@ ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be a
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
 
+Over = Callable[[range], Iterable[int]]
 ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
@@ -60,6 +61,8 @@ class Order(ABC):
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
     finds_in_pieces: whether `positions_in_pieces` has more than one.
+    has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
+    unshuffled: how examples come where nothing shuffles them, a clause.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
     """
@@ -73,6 +76,8 @@ class Order(ABC):
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
     finds_in_pieces = False
+    has_readings = False
+    unshuffled = "examples come as the files are interleaved"
     handed_out: HandedOut | None = None
     _ranges: tuple[SplitRange, ...]
 
@@ -116,9 +121,9 @@ class Order(ABC):
         """Number of examples in an epoch of this host, before whole batches are formed."""
 
     @property
-    @abstractmethod
     def num_epochs(self) -> int | None:
         """Number of epochs of the pass, None without end."""
+        return self.settings.epochs
 
     @property
     def has_second_epoch(self) -> bool:
@@ -134,11 +139,6 @@ class Order(ABC):
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
-
-    @property
-    def has_readings(self) -> bool:
-        """Whether an epoch is a reading of files, whose rest is known without its examples."""
-        return False
 
     @property
     def has_epochs(self) -> bool:
@@ -193,11 +193,6 @@ class Order(ABC):
         return None
 
     @property
-    def unshuffled(self) -> str:
-        """How examples come where nothing shuffles them, a clause."""
-        return "examples come as the files are interleaved"
-
-    @property
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since nothing mixes them."""
         return False
@@ -220,17 +215,46 @@ class Order(ABC):
         pieces = list(self.chunks(start, stop))
         return np.concatenate(pieces) if pieces else NONE
 
-    @abstractmethod
+    @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+        """Return an iterator over the codes at [start, stop), in pieces, in bounded memory."""
+        self._check_range(start, stop)
+        return iter(()) if start == stop else self._chunks(start, stop)
 
-    @abstractmethod
+    @checked
     def codes_at(self, positions: Int64sLike) -> Int64s:
         """Return the codes at any positions, int64[q] each."""
+        wanted = self._checked(positions)
+        return self._codes_at(wanted) if len(wanted) else NONE
+
+    @checked
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
+        """Return the epoch (int64[q]) in which each position is.
+
+        Of stages it is which reading of its source the example is of.
+        """
+        wanted = self._checked(positions)
+        return self._epochs_at(wanted) if len(wanted) else NONE
+
+    # What each order answers, of positions that it has and of one at least.
 
     @abstractmethod
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]: ...
+
+    @abstractmethod
+    def _codes_at(self, positions: Int64s) -> Int64s: ...
+
+    @abstractmethod
+    def _epochs_at(self, positions: Int64s) -> Int64s: ...
+
+    @abstractmethod
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]: ...
+
+    @abstractmethod
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]: ...
+
+    @abstractmethod
+    def _in_step(self, step: int) -> range: ...
 
     @checked
     def runs(self, start: int, stop: int) -> Iterator[Runs]:
@@ -249,9 +273,7 @@ class Order(ABC):
     # Where examples are.
 
     @checked
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
+    def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is handed out.
 
         Ordered by query, then by position; an example that is never handed out has none. `over`
@@ -262,14 +284,15 @@ class Order(ABC):
         order = np.lexsort((position, query))
         return query[order], position[order]
 
-    @abstractmethod
+    @checked
     def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+        self, codes: Int64sLike, *, over: Over = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:
         """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
 
         Every position of a piece is below those of the next one.
         """
+        return self._found(np.asarray(codes, np.int64), over)
 
     @cached_property
     def _first_codes(self) -> Int64s:
@@ -312,13 +335,17 @@ class Order(ABC):
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
 
-    @abstractmethod
+    @checked
     def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
+        wanted = self._checked(positions)
+        return self._steps_of(wanted) if len(wanted) else (NONE, NONE)
 
-    @abstractmethod
+    @checked
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
+        self._check_step(step)
+        return self._in_step(step)
 
     @checked
     def steps_up_to(self, stop: int) -> int:

@@ -22,7 +22,7 @@ from shardctl.core.order.epoch_reading import (
 )
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import CHUNK_SIZE, NONE, Order, check_answerable
+from shardctl.core.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
@@ -71,7 +71,7 @@ class ReaderOrder(Order):
     """
 
     continued_by = "file_instructions"
-    finds_in_pieces = True
+    finds_in_pieces = has_readings = True
 
     @checked
     def __init__(
@@ -126,11 +126,6 @@ class ReaderOrder(Order):
             "`shardctl inspect FILE:FUNCTION`",
         )
 
-    @property
-    def has_readings(self) -> bool:
-        """Whether an epoch is a reading of files, whose rest is known without its examples."""
-        return True
-
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
@@ -150,9 +145,7 @@ class ReaderOrder(Order):
             return max(1, self.epoch_size)
         return self.settings.buffer
 
-    @checked
-    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for epoch, begin, end in self._streams(start, stop):
             yield from self._stream_chunks(epoch, begin, end)
 
@@ -176,42 +169,24 @@ class ReaderOrder(Order):
         else:
             yield from map(runs_in, self.chunks(start, stop))
 
-    @checked
-    def codes_at(self, positions: Int64sLike) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        wanted = self._checked(positions)
-        if not len(wanted):
-            return NONE
-        streams, inputs = np.divmod(wanted, self.stream_size)
+    def _codes_at(self, positions: Int64s) -> Int64s:
+        streams, inputs = np.divmod(positions, self.stream_size)
         if self._epochs_are_alike or not streams.any():
             return self._codes_in_stream(0, inputs)
         # Each stream is built once, for all its positions.
-        found = np.empty(len(wanted), np.int64)
+        found = np.empty(len(positions), np.int64)
         for stream, here in groups_of(streams):
             found[here] = self._codes_in_stream(stream, inputs[here])
         return found
 
     @checked
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
-
-        Ordered by query, then by position; an example that is never handed out has none. `over`
-        goes through the epochs, where each has an order of its own, and may report how far it is.
-        """
+    def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
+        """Return where examples are, see `Order`; of so many positions as memory holds."""
         check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
         return super().positions_of(codes, over=over)
 
-    @checked
-    def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
-
-        Every position of a piece is below those of the next one.
-        """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
+        query, rows, offsets = self._lookup.rows_of(codes)
         if not len(rows):
             return iter(())
         # What takes too long is refused here, before the first answer.
@@ -292,10 +267,8 @@ class ReaderOrder(Order):
             slots[here], offsets[here] = reading.blocks(inputs)
         return slots, offsets
 
-    @checked
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
-        return self._checked(positions) // max(self.epoch_size, 1)
+    def _epochs_at(self, positions: Int64s) -> Int64s:
+        return positions // max(self.epoch_size, 1)
 
     @property
     def shuffles(self) -> bool:
@@ -342,11 +315,6 @@ class ReaderOrder(Order):
         )
 
     @property
-    def num_epochs(self) -> int | None:
-        """Number of epochs of the pass, None without end."""
-        return self.settings.epochs
-
-    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.settings.batch is not None
@@ -356,16 +324,10 @@ class ReaderOrder(Order):
         """Number of batches of the pass, None without end."""
         return -(-self.num_examples // (self.settings.batch or 1))
 
-    @checked
-    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
-        steps, indices = np.divmod(self._checked(positions), self.settings.batch or 1)
-        return steps, indices
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        return divmod(positions, self.settings.batch or 1)
 
-    @checked
-    def positions_in_step(self, step: int) -> range:
-        """Return the positions of the examples of a batch."""
-        self._check_step(step)
+    def _in_step(self, step: int) -> range:
         size = self.settings.batch or 1
         return range(step * size, min((step + 1) * size, self.num_examples))
 
