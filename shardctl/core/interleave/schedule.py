@@ -7,10 +7,16 @@ from functools import cached_property
 from heapq import heapreplace
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s, exact_sum, is_ascending, last_not_above, pieces
+from shardctl.core.arrays import (
+    Int64s,
+    exact_sum,
+    groups_of,
+    is_ascending,
+    last_not_above,
+    pieces,
+)
 from shardctl.errors import UsageError
 
 # Numbers of shards, of which there are fewer than 2**31, where there are as many as shards.
@@ -226,8 +232,6 @@ class Rounds:
     first_round: Int64s
     first_ordinal: Int64s
     num_active: Int64s
-    latest_first: Int64s
-    zeros_before: tuple[npt.NDArray[np.int32], ...]
 
     @classmethod
     def until(cls, stops: Int64s) -> Rounds:
@@ -246,14 +250,11 @@ class Rounds:
         first_round = np.concatenate([[0], borders])
         num_active = len(stops) - np.concatenate([[0], np.cumsum(num_stopping)])
         visits = np.diff(first_round) * num_active[:-1]
-        latest_first = np.argsort(-stops, kind="stable")
         return cls(
             stops=stops,
             first_round=first_round,
             first_ordinal=np.concatenate([[0], np.cumsum(visits)]),
             num_active=num_active,
-            latest_first=latest_first,
-            zeros_before=_wavelet_tree(latest_first),
         )
 
     def ordinals(self, rounds: Int64s, slots: Int64s) -> Int64s:
@@ -262,77 +263,31 @@ class Rounds:
         # rounds, the tail, and are replaced.
         ordinals = rounds * len(self.stops) + slots
         tail = np.flatnonzero(rounds >= self.first_round[1])
-        if tail.size:
-            rounds, slots = rounds[tail], slots[tail]
-            segment = self.first_round.searchsorted(rounds, side="right") - 1
-            num_active = self.num_active[segment]
-            ordinals[tail] = (
-                self.first_ordinal[segment]
-                + (rounds - self.first_round[segment]) * num_active
-                + self._rank(num_active, slots)
+        segments = self.first_round.searchsorted(rounds[tail], side="right") - 1
+        for segment, here in groups_of(segments):
+            at, active = tail[here], self._active(segment)
+            full_rounds, rank = (
+                rounds[at] - self.first_round[segment],
+                active.searchsorted(slots[at]),
             )
+            ordinals[at] = self.first_ordinal[segment] + full_rounds * len(active) + rank
         return ordinals
 
     def places(self, ordinals: Int64s) -> tuple[Int64s, Int64s]:
         """Return (round, slot), both int64[q], of the visits with these ordinals (int64[q])."""
         rounds, slots = np.divmod(ordinals, len(self.stops))
         tail = np.flatnonzero(ordinals >= self.first_ordinal[1])
-        if tail.size:
-            late = ordinals[tail]
-            # The last segment has no active slot and no visit: no ordinal falls into it.
-            segment = self.first_ordinal[:-1].searchsorted(late, side="right") - 1
-            num_active = self.num_active[segment]
-            full_rounds, rank = np.divmod(late - self.first_ordinal[segment], num_active)
-            rounds[tail] = self.first_round[segment] + full_rounds
-            slots[tail] = self._select(num_active, rank)
+        # The last segment has no active slot and no visit: no ordinal falls into it.
+        segments = self.first_ordinal[:-1].searchsorted(ordinals[tail], side="right") - 1
+        for segment, here in groups_of(segments):
+            at, active = tail[here], self._active(segment)
+            full_rounds, rank = np.divmod(ordinals[at] - self.first_ordinal[segment], len(active))
+            rounds[at], slots[at] = self.first_round[segment] + full_rounds, active[rank]
         return rounds, slots
 
-    def _rank(self, num_active: Int64s, slots: Int64s) -> Int64s:
-        """Return how many of the `num_active` slots that stop last are smaller than `slots`."""
-        # Down the tree along the bits of each slot: `inside` counts the active slots in the node.
-        inside, rank = num_active, np.zeros_like(slots)
-        for bit, zeros_before in _levels(self.zeros_before):
-            node = slots >> (bit + 1) << (bit + 1)
-            zeros = zeros_before[node + inside] - zeros_before[node]
-            is_one = (slots >> bit & 1).astype(bool)
-            rank += np.where(is_one, zeros, 0)
-            inside = np.where(is_one, inside - zeros, zeros)
-        return rank
-
-    def _select(self, num_active: Int64s, rank: Int64s) -> Int64s:
-        """Return the slot with this rank among the `num_active` slots that stop last."""
-        # Down the tree to where the rank falls; the bits of the path are the slot.
-        inside, slots = num_active, np.zeros_like(rank)
-        for bit, zeros_before in _levels(self.zeros_before):
-            zeros = zeros_before[slots + inside] - zeros_before[slots]
-            is_one = rank >= zeros
-            rank = np.where(is_one, rank - zeros, rank)
-            inside = np.where(is_one, inside - zeros, zeros)
-            slots += is_one.astype(np.int64) << bit
-        return slots
-
-
-def _wavelet_tree(values: Int64s) -> tuple[npt.NDArray[np.int32], ...]:
-    """Return, for each bit from the highest, the count of zero bits before each place.
-
-    `values` is a permutation of 0..n-1, so that the node of the values sharing their high bits
-    starts, at its level, at the smallest of them: no table of nodes is needed. The tree answers
-    "how many of the first a values are below s" and its inverse in log2(n) steps (Grossi, Gupta
-    and Vitter 2003), for any mix of a, which a loop over the stops could not.
-    """
-    levels = []
-    for bit in reversed(range((len(values) - 1).bit_length())):
-        values = values[np.argsort(values >> (bit + 1), kind="stable")]
-        zeros = np.zeros(len(values) + 1, dtype=np.int32)
-        np.cumsum((values >> bit & 1) == 0, out=zeros[1:])
-        levels.append(zeros)
-    return tuple(levels)
-
-
-def _levels(
-    zeros_before: tuple[npt.NDArray[np.int32], ...],
-) -> list[tuple[int, npt.NDArray[np.int32]]]:
-    return list(zip(reversed(range(len(zeros_before))), zeros_before, strict=True))
+    def _active(self, segment: int) -> Int64s:
+        """Return the slots that are visited in the rounds of a segment, ascending."""
+        return np.flatnonzero(self.stops > self.first_round[segment])
 
 
 # When each shard of an interleave opens: in the slot that comes free first.

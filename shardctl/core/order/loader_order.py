@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -172,16 +172,8 @@ class LoaderOrder(Order):
         pieces = self.handed_out.among
         if pieces is None:
             return self.reads
-        bounds = [(piece.start, piece.stop) for piece in pieces if len(piece)]
-        found = [self.reads.select(slice(0, 0))]
-        for start, stop in bounds:
-            first, last = np.searchsorted(self._starts, [start, stop - 1], side="right") - 1
-            rows = self.reads.select(slice(int(first), int(last) + 1))
-            begins = np.maximum(self._starts[first : last + 1], start)
-            ends = np.minimum(self._starts[first + 1 : last + 2], stop)
-            skip = rows.skip + begins - self._starts[first : last + 1]
-            found.append(replace(rows, skip=skip, take=ends - begins))
-        return joined(found)
+        parts = [self.reads.between(piece.start, piece.stop) for piece in pieces if len(piece)]
+        return joined([self.reads.select(slice(0, 0)), *parts])
 
     def codes_of(self, indices: Int64s) -> Int64s:
         """Return the codes of examples that a loader names by their index, int64[q]."""
