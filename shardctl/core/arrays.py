@@ -73,17 +73,9 @@ def is_constant(values: Int64s) -> bool:
 
 
 def chosen(values: Int64s, rows: Int64s | slice) -> Int64s:
-    """Return `values[rows]`, where one value is enough as one value.
-
-    Many zeros are left to the system, as in `joined_arrays`.
-    """
+    """Return `values[rows]`, where one value is enough as one value."""
     if not is_constant(values):
-        if isinstance(rows, slice) or len(rows) <= _PIECE:
-            return values[rows]
-        found = np.zeros(len(rows), np.int64)
-        for at in pieces(len(rows)):
-            _put(found, at.start, values[rows[at]])
-        return found
+        return values[rows]
     count = len(range(*rows.indices(len(values)))) if isinstance(rows, slice) else len(rows)
     return constant(int(values[0]), count)
 
@@ -98,27 +90,7 @@ def joined_constants(several: Sequence[Int64s]) -> Int64s:
     firsts = {int(values[0]) for values in several}
     if len(firsts) == 1 and all(len(values) == 1 or is_constant(values) for values in several):
         return constant(firsts.pop(), sum(map(len, several)))
-    return joined_arrays(several)
-
-
-def joined_arrays(several: Sequence[Int64s]) -> Int64s:
-    """Return arrays one after the other, as an array of its own.
-
-    Many zeros are left to the system, which gives memory only to what is written.
-    """
-    joined = np.zeros(sum(map(len, several)), np.int64)
-    start = 0
-    for values in several:
-        for at in pieces(len(values)):
-            _put(joined, start + at.start, values[at])
-        start += len(values)
-    return joined
-
-
-def _put(zeros: Int64s, start: int, values: Int64s) -> None:
-    """Write values over zeros, unless they are zeros too."""
-    if values.any():
-        zeros[start : start + len(values)] = values
+    return np.concatenate([np.empty(0, np.int64), *several])
 
 
 def same_numbers(one: Int64s, other: Int64s) -> bool:

@@ -15,7 +15,6 @@ from shardctl.core.arrays import (
     distinct,
     is_ascending,
     is_constant,
-    joined_arrays,
     joined_constants,
     run_of,
     same_numbers,
@@ -79,10 +78,10 @@ class Reads:
         if not isinstance(other, Reads):
             return NotImplemented
         return (
-            len(self) == len(other)
-            and np.array_equal(self.skip, other.skip)
-            and np.array_equal(self.take, other.take)
-            and np.array_equal(self.examples_in_shard, other.examples_in_shard)
+            all(
+                np.array_equal(getattr(self, column), getattr(other, column))
+                for column in ("skip", "take", "examples_in_shard")
+            )
             and [*self._split_names_of_rows()] == [*other._split_names_of_rows()]
             and self.filenames() == other.filenames()
             and (
@@ -226,7 +225,7 @@ class Reads:
         low = int(np.searchsorted(self._ends, start, side="right"))
         high = int(np.searchsorted(self._ends, stop, side="left")) + 1
         rows = self.select(slice(low, high))
-        skip, take = joined_arrays([rows.skip]), rows.take.copy()  # these are slices of the columns
+        skip, take = rows.skip.copy(), rows.take.copy()  # these are slices of the columns
         cut = start - (int(self._ends[low]) - int(take[0]))
         skip[0] += cut
         take[0] -= cut
@@ -315,9 +314,9 @@ def joined(several: Sequence[Reads]) -> Reads:
         files=several[0].files,
         part=joined_constants([reads.part for reads in several]),
         split=joined_constants([reads.split for reads in several]),
-        shard=joined_arrays([reads.shard for reads in several]),
-        skip=joined_arrays([reads.skip for reads in several]),
-        take=joined_arrays([reads.take for reads in several]),
+        shard=np.concatenate([reads.shard for reads in several]),
+        skip=np.concatenate([reads.skip for reads in several]),
+        take=np.concatenate([reads.take for reads in several]),
     )
 
 

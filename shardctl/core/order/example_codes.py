@@ -144,11 +144,6 @@ class ExampleCodes:
         Raises:
             UsageError: as for `parse`.
         """
-        numbers = np.array(ids)
-        if not self.several_splits and self._splits and numbers.dtype == np.int64:
-            split = self.dataset.splits[self._splits[0]]
-            if len(numbers) and numbers.min() >= 0 and numbers.max() < split.num_examples:
-                return numbers
         return np.array([self.parse(str(name)) for name in ids], np.int64)
 
     def parse_tfds_id(self, text: str) -> int:

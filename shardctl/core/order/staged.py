@@ -102,7 +102,7 @@ class StagedOrder(Order):
     def _reader_node(self, read: Read) -> ReaderNode:
         order = self.readers[read]
         is_endless = order.settings.repeat_files
-        tickets = Tickets.of(
+        tickets = Tickets(
             size=None if is_endless else order.epoch_size,
             reader=len(self._nodes),
             num_readers=len(self.sources),
@@ -170,13 +170,9 @@ class StagedOrder(Order):
     @property
     def has_epochs(self) -> bool:
         """Whether one reader reads, and nothing behind a repeat mixes its epochs."""
-        assert self.settings.stages is not None
-        repeated = False
-        for stage in self.settings.stages.stages:
-            if repeated and isinstance(stage, Shuffle):
-                return False
-            repeated |= isinstance(stage, Repeat)
-        return len(self.sources) == 1 and isinstance(self.settings.stages.source, Read)
+        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
+        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        return not mixes and len(self.sources) == 1 and isinstance(self.stages.source, Read)
 
     @property
     def num_buffered(self) -> int | None:

@@ -12,13 +12,13 @@ from shardctl.core.iteration.iteration import (
     INFINITE,
     PIECE,
     UNKNOWN,
-    Axis,
     Derived,
     Iteration,
     Node,
     Repeating,
     has_prefetch_below,
     lasting_below,
+    shape_of_any,
 )
 from shardctl.core.iteration.nodes.joined import NONE, Joined, in_order
 from shardctl.errors import UsageError
@@ -173,10 +173,7 @@ class Concatenate(Node):
         self.inputs = (first, second)
         if len(first.shape) != len(second.shape):
             raise UsageError("concatenate of batches and single examples: batch both, or none")
-        self.shape = tuple(
-            Axis(max(one.size, other.size), one.is_exact and one == other)
-            for one, other in zip(first.shape, second.shape, strict=True)
-        )
+        self.shape = shape_of_any(self.inputs)
 
     @property
     def never_ends(self) -> bool:
