@@ -16,7 +16,7 @@ from shardctl.core.mixture.weights import Float64s
 from shardctl.core.shuffle.generator import SeedGenerator, TakenSeeds
 from shardctl.errors import UsageError
 
-_MOST_DRAWS_IN_VAIN = 1 << 26  # seconds here, half an hour in TensorFlow
+_MOST_DRAWS_IN_VAIN = 1 << 28  # half a minute here, hours in TensorFlow
 _MOST_READ_IN_VAIN = 1 << 22
 
 
@@ -63,6 +63,11 @@ class SampledIterator:
     def between(self, start: int, stop: int) -> Int64s:
         """Return choices [start, stop)."""
         return self._choices.between(start, stop)
+
+    def expected_choices(self, numbers: Int64s) -> float:
+        """Return how many choices there are on average until one of these inputs."""
+        share = float(np.diff(self._cumulative, prepend=0)[numbers].sum())
+        return float(self._cumulative[-1]) / share if share else np.inf
 
     def made(self, num_choices: int) -> None:
         """Say that so many choices were asked for in all."""
@@ -125,6 +130,10 @@ class ChosenIterator:
         self._ahead.pull(stop - self._ahead.pulled)
         with readings.counted(on=False):
             return self._ahead.examples(np.arange(start, min(stop, self._ahead.pulled)))
+
+    def expected_choices(self, numbers: Int64s) -> float:
+        """Return 0: how many there are until one of these inputs is not known."""
+        return 0
 
     def made(self, num_choices: int) -> None:
         """Say that so many choices were asked for in all."""

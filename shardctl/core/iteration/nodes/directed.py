@@ -7,13 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s, groups_of
-from shardctl.core.iteration.iteration import (
-    INFINITE,
-    UNKNOWN,
-    Iteration,
-    Node,
-    shape_of_any,
-)
+from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, Axis, Iteration, Node
 from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
 from shardctl.core.iteration.nodes.joined import common_width, gathered, in_order
 from shardctl.core.iteration.nodes.sharing import Sharing, certain_left
@@ -43,7 +37,7 @@ class Directed(Node):
         self.data, self.choices, self.stop_on_empty = tuple(data), choices, stop_on_empty
         self.inputs = (*self.data, *choices.inputs)
         self.lasting = choices.lasting
-        self.shape = shape_of_any(self.data)
+        self.shape = _shape_of_any(self.data)
         self.sharing = Sharing(self.data)
         if Sharing((*choices.inputs, *self.data)).by_turns > self.sharing.by_turns:
             raise UsageError(
@@ -72,6 +66,18 @@ class Directed(Node):
 
     def iterate(self) -> DirectedIteration:
         return DirectedIteration(self)
+
+
+def _shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
+    """Return the axes of elements of several nodes, no longer exact where they differ."""
+    axes = zip(*(node.shape for node in nodes), strict=False)
+    return tuple(
+        first._replace(
+            size=max(axis.size for axis in (first, *others)),
+            is_exact=first.is_exact and all(axis == first for axis in others),
+        )
+        for first, *others in axes
+    )
 
 
 class DirectedIteration(Iteration):
@@ -150,7 +156,10 @@ class DirectedIteration(Iteration):
         """Refuse to look for ever for an input that is never chosen, as TensorFlow would."""
         self._barren = 0 if num_live else self._barren + num_choices
         most = self._node.choices.most_in_vain
-        if self._barren > most:
+        expected = 0.0
+        if self._barren:
+            expected = self._choices.expected_choices(np.flatnonzero(self._is_active))
+        if self._barren > most or expected > most:
             left = ", ".join(map(str, np.flatnonzero(self._is_active).tolist()))
             raise UsageError(
                 f"{self._node.choices.stage}: after {self._turns.num_elements:,} elements only "
