@@ -17,7 +17,8 @@ from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.order.epoch_reading import (
     EpochReading,
-    ReadingsTogether,
+    opened_together,
+    positions_together,
     repetitions_listed,
 )
 from shardctl.core.order.epoch_seeds import EpochSeeds
@@ -27,11 +28,20 @@ from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
-from shardctl.core.shuffle.permutations import shuffled_codes, shuffled_in_turn
+from shardctl.core.shuffle.permutations import (
+    ROOM,
+    permutations,
+    shuffled_codes,
+    shuffled_in_turn,
+)
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
+# Beyond these a reading of its own is as quick, which answers for any number of examples.
+_MOST_FILES = 1 << 13
+_MOST_SLOTS = 1 << 8
+_MOST_LOOKED_AT = 1 << 16  # files, once for each example
 _FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
 _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
 _AT_ONCE = 1 << 16  # positions that are told together
@@ -219,10 +229,10 @@ class ReaderOrder(Order):
             for start in range(0, self.num_streams, at_once):
                 starts = np.arange(start, min(start + at_once, self.num_streams)) * size
                 yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
-        elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
-            at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
-            for piece in _pieces_of(epochs, _FIRST, at_once):
-                which, epoch, position = together.positions(piece)
+        elif not self._files_are_alike and self._goes_together(len(rows)):
+            at_once = min(ROOM // len(self.reads), _STEPS_AT_ONCE // (self.num_buffered or 1))
+            for piece in _pieces_of(epochs, _FIRST, max(1, at_once)):
+                which, epoch, position = self._together(piece, rows, offsets)
                 epoch += piece.start
                 if self.num_buffered is not None:
                     position = self._outputs_of(epoch, position)
@@ -232,16 +242,34 @@ class ReaderOrder(Order):
                 which, position = self._positions_in_stream(one, rows, offsets)
                 yield which, position + one * size
 
-    def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
-        return ReadingsTogether(
-            take=self.reads.take,
-            seeds=self.seeds.of_files_in,
-            rows=rows,
-            offsets=offsets,
-            cycle_length=self._cycle,
-            block_length=self.settings.block,
-            **self._share,
+    def _goes_together(self, num_examples: int) -> bool:
+        """Whether to look at many epochs at once is quicker than a reading an epoch."""
+        count = len(self.reads)
+        return (
+            count <= _MOST_FILES
+            and count * num_examples <= _MOST_LOOKED_AT
+            and min(self._cycle, count) <= _MOST_SLOTS
+            and int(self.reads.take.max()) * count < 1 << 62
         )
+
+    def _together(
+        self, epochs: range, rows: Int64s, offsets: Int64s
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which query, which of the epochs, position in it) where this host has it."""
+        take, (stride, phase) = self.reads.take, self._share.values()
+        order = permutations(len(take), self.seeds.of_files_in(epochs))
+        sizes = {
+            "cycle_length": min(self._cycle, len(take)),
+            "block_length": min(self.settings.block, int(take.max()) + 1),
+        }
+        lengths = take[order]
+        keys = opened_together(lengths, **sizes)
+        found = np.empty((len(rows), len(epochs)), np.int64)
+        for row, offset, into in zip(rows.tolist(), offsets.tolist(), found, strict=True):
+            places = (order == row).argmax(axis=0)
+            into[:] = positions_together(lengths, keys, places, offset, **sizes)
+        query, epoch = np.nonzero(found % stride == phase)
+        return query, epoch, found[query, epoch] // stride
 
     def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
         """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
