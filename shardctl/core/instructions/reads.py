@@ -21,10 +21,30 @@ from shardctl.core.arrays import (
 )
 from shardctl.core.columns import Cell, Records
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
-from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.file_instruction import FileInstruction
-from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NamedFiles:
+    """The file of each instruction of a plan file, as it is written there.
+
+    `lengths` (int64[n]) are the examples in each file. `shards` (int64[n]) are their indices in
+    their splits, None where no two files of a split have the same base name.
+    """
+
+    split_names: tuple[str, ...]
+    names: Sequence[str]
+    lengths: Int64s
+    shards: Int64s | None = None
+
+    def names_at(self, places: Int64s) -> list[str]:
+        """Return the names at places in any order; those of places one by one are quick."""
+        run = run_of(places)
+        if run is None:
+            return [self.names[place] for place in places.tolist()]
+        return list(self.names[run])
+
 
 _PIECE = 1 << 16  # rows made into Python values at once
 
@@ -353,3 +373,30 @@ def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) 
         take=take,
     )
     return reads if take.all() else reads.select(np.flatnonzero(take))
+
+
+def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[str]:
+    r"""Return the base names of the files of shards, given by their indices (int64[n] each).
+
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
+    >>> files = ShardFiles(pattern="d-\0", num_shards=2)
+    >>> train = Split(name="train", shard_lengths=(2, 1), files=(files,))
+    >>> shard_names([train], np.array([0, 0]), np.array([1, 0]))
+    ['d-00001', 'd-00000']
+    """
+    used = distinct(split)
+    named = [splits[index] for index in used.tolist()]
+    # Each file is named once, however many examples of it there are.
+    starts = np.cumsum([0, *(each.num_shards for each in named)])
+    places = starts[used.searchsorted(split)] + shard
+    needed = distinct(places)
+    cuts = needed.searchsorted(starts)
+    names: list[str] = []
+    for index, each in enumerate(named):
+        own = needed[cuts[index] : cuts[index + 1]] - starts[index]
+        run = run_of(own)
+        if run is None:
+            names += filenames_at(each, own.tolist())
+        else:
+            names += each.filenames_between(run.start, run.stop)
+    return list(map(names.__getitem__, needed.searchsorted(places).tolist()))

@@ -9,8 +9,7 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.core.arrays import Int64s, keep_freed_memory
-from shardctl.core.interleave.runs import Runs
+from shardctl.core.arrays import Int64s, Runs, keep_freed_memory
 from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 

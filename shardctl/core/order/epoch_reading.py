@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, Runs, runs_in
 from shardctl.core.interleave.interleave import Interleave, InterleaveState
-from shardctl.core.interleave.runs import Runs, runs_in
 
 _PIECE = 1 << 18  # examples that are read at once, and then made into runs
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct, groups_of, is_constant, last_not_above
 from shardctl.core.dataset.dataset import Dataset, Split, shard_named
-from shardctl.core.dataset.shard_names import shard_names
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import Reads, shard_names
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError

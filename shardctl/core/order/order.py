@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike
-from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
+from shardctl.core.arrays import Int64s, Int64sLike, Runs, joined_runs, runs_in
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
 from shardctl.core.text import counted, in_short

@@ -10,11 +10,10 @@ from itertools import islice
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, groups_of
+from shardctl.core.arrays import Int64s, Int64sLike, Runs, groups_of, runs_in
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.order.epoch_reading import (
     EpochReading,
     opened_together,

@@ -9,8 +9,8 @@ import numpy as np
 from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, Axis, Iteration, Node
 from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
-from shardctl.core.iteration.nodes.joined import common_width, gathered, in_order
-from shardctl.core.iteration.nodes.sharing import Sharing, certain_left
+from shardctl.core.iteration.nodes.repeat import common_width, gathered, in_order
+from shardctl.core.iteration.nodes.zipped import Sharing, certain_left
 from shardctl.core.mixture.turns import BLOCK, Turns
 from shardctl.errors import UsageError
 

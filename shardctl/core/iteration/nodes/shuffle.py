@@ -14,7 +14,7 @@ from shardctl.core.iteration.iteration import (
     Node,
     Repeating,
 )
-from shardctl.core.iteration.nodes.joined import Joined
+from shardctl.core.iteration.nodes.repeat import Joined
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.generator import SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import shuffled_codes
