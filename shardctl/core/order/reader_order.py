@@ -80,7 +80,7 @@ class ReaderOrder(Order):
     """
 
     continued_by = "file_instructions"
-    finds_in_pieces = has_readings = True
+    has_readings = True
 
     @checked
     def __init__(

@@ -221,7 +221,7 @@ def test_repeated_files_are_listed_as_far_as_they_are_asked_about() -> None:
     assert codes.tolist() == [
         code for rows in openings for row in rows.tolist() for code in files[row]
     ]
-    with pytest.raises(UsageError, match="more than 8388608; ask for fewer epochs"):
+    with pytest.raises(UsageError, match="more than 8388608; ask for fewer --epochs"):
         far.codes_at([2**40])
 
 
@@ -296,7 +296,7 @@ def test_more_positions_than_memory_holds_are_refused(monkeypatch: pytest.Monkey
 
 def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
     host = Host(index=0, count=3)
-    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*host_by=.even."):
+    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*--host-by even"):
         of_shards(3, 0, 4, host=host, host_by="files")
     assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))
 
