@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.text import counted
-from shardctl.errors import UsageError
 
 Watch = Callable[[str, int, int], None]  # what is counted, how much of it is done, and of how much
 
@@ -58,14 +57,12 @@ class Progress:
         instead: str = _LESS,
     ) -> None:
         if total > MAX_SECONDS * per_second:
-            raise UsageError(
-                phrase(
-                    "{:,} {} would take {}, and more than a day is refused; {}",
-                    total,
-                    what,
-                    _duration(total // per_second),
-                    instead,
-                )
+            raise refused(
+                "{:,} {} would take {}, and more than a day is refused; {}",
+                total,
+                what,
+                _duration(total // per_second),
+                instead,
             )
         self._watch = _watching.get() if watch is None else watch
         self._what = what

@@ -13,7 +13,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike, Runs, joined_runs, runs_in
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 
@@ -423,11 +423,9 @@ def check_answerable(order: Order, num_examples: int) -> None:
         UsageError: they have more than `MAX_POSITIONS`.
     """
     if order.settings.epochs * num_examples > MAX_POSITIONS:
-        raise UsageError(
-            phrase(
-                "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-                num_examples,
-                order.settings.epochs,
-                MAX_POSITIONS,
-            )
+        raise refused(
+            "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
+            num_examples,
+            order.settings.epochs,
+            MAX_POSITIONS,
         )

@@ -24,7 +24,7 @@ from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.shuffle.permutations import (
@@ -100,13 +100,11 @@ class ReaderOrder(Order):
         # Where files repeat, a host's examples are looked up among those of all.
         every = self._share["stride"] if settings.repeat_files else 1
         if total * every > INT64_MAX:
-            raise UsageError(
-                phrase(
-                    "{epochs=} of {} examples: positions go up to {}",
-                    self.epoch_size * every,
-                    INT64_MAX,
-                    epochs=settings.epochs,
-                )
+            raise refused(
+                "{epochs=} of {} examples: positions go up to {}",
+                self.epoch_size * every,
+                INT64_MAX,
+                epochs=settings.epochs,
             )
         rest = total % settings.batch if settings.batch is not None else 0
         self.seeds = EpochSeeds(
@@ -543,14 +541,12 @@ class ReaderOrder(Order):
         cycle = min(self._cycle, -(-total // in_first_round) * len(take))
         repetitions = repetitions_listed(take, total, cycle_length=cycle)
         if repetitions * len(take) > MAX_OPENED:
-            raise UsageError(
-                phrase(
-                    "{repeat_files=True}: {} examples take {} files, more than {}; ask for fewer "
-                    "{epochs}",
-                    limit,
-                    repetitions * len(take),
-                    MAX_OPENED,
-                )
+            raise refused(
+                "{repeat_files=True}: {} examples take {} files, more than {}; ask for fewer "
+                "{epochs}",
+                limit,
+                repetitions * len(take),
+                MAX_OPENED,
             )
         return replace(self.reading_of(openings(range(repetitions)), cycle), limit=limit)
 

@@ -12,10 +12,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, quoted
-from shardctl.errors import UsageError
 
 
 def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
@@ -37,15 +36,13 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
     if host is None:
         return reads
     if mode.refuses_files(len(reads), host.count):
-        raise UsageError(
-            phrase(
-                "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
-                "least; split examples with {host_by=even}",
-                mode.word,
-                len(reads),
-                host.count,
-                host=host,
-            )
+        raise refused(
+            "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
+            "least; split examples with {host_by=even}",
+            mode.word,
+            len(reads),
+            host.count,
+            host=host,
         )
     own = mode.own_instructions(len(reads), host)
     if own == slice(None):

@@ -29,7 +29,7 @@ from shardctl.core.order.order import (
 )
 from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -221,13 +221,11 @@ class StagedOrder(Order):
             if reading.pulled
         ]
         if len(readings) * len(codes) > MAX_POSITIONS:
-            raise UsageError(
-                phrase(
-                    "{} examples in {} readings have more than {} positions; ask for fewer",
-                    len(codes),
-                    len(readings),
-                    MAX_POSITIONS,
-                )
+            raise refused(
+                "{} examples in {} readings have more than {} positions; ask for fewer",
+                len(codes),
+                len(readings),
+                MAX_POSITIONS,
             )
         queries, tickets = [NONE], [NONE]
         for place in over(range(len(readings))):

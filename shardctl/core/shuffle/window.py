@@ -7,8 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
+from shardctl.core.phrase import refused
 
 _NONE = -1
 
@@ -29,14 +28,12 @@ def check_buffer(size: int) -> None:
         UsageError: it has more than `MAX_BUFFER` examples.
     """
     if size > MAX_BUFFER:
-        raise UsageError(
-            phrase(
-                "a shuffle buffer of {:,} examples takes about {:,} GB to replay, and more than "
-                "{:,} examples are refused; give a smaller {buffer}",
-                size,
-                size * _BYTES // 10**9,
-                MAX_BUFFER,
-            )
+        raise refused(
+            "a shuffle buffer of {:,} examples takes about {:,} GB to replay, and more than "
+            "{:,} examples are refused; give a smaller {buffer}",
+            size,
+            size * _BYTES // 10**9,
+            MAX_BUFFER,
         )
 
 
