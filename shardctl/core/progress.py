@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from shardctl.core.phrase import phrase, refused
 from shardctl.core.text import counted
+from shardctl.errors import UsageError
 
 Watch = Callable[[str, int, int], None]  # what is counted, how much of it is done, and of how much
 
@@ -22,7 +22,7 @@ IDS_PER_SECOND = 100_000_000  # ids of an order made and looked at, on one core 
 _Piece = TypeVar("_Piece")
 _watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
 
-_LESS = phrase("take fewer {epochs}, or a part as train[:1%]")
+_LESS = "take fewer --epochs, or a part as train[:1%]"
 
 
 @contextlib.contextmanager
@@ -57,12 +57,9 @@ class Progress:
         instead: str = _LESS,
     ) -> None:
         if total > MAX_SECONDS * per_second:
-            raise refused(
-                "{:,} {} would take {}, and more than a day is refused; {}",
-                total,
-                what,
-                _duration(total // per_second),
-                instead,
+            raise UsageError(
+                f"{total:,} {what} would take {_duration(total // per_second)}, and more than a "
+                f"day is refused; {instead}"
             )
         self._watch = _watching.get() if watch is None else watch
         self._what = what

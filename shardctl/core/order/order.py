@@ -13,7 +13,6 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike, Runs, joined_runs, runs_in
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.phrase import phrase, refused
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 
@@ -157,9 +156,7 @@ class Order(ABC):
         """Why nothing is handed out of what the spec selects, where that is so."""
         settings = self.settings
         if self.epoch_size:
-            return phrase(
-                "{drop_remainder=True} leaves nothing: {} examples fill no batch", self.epoch_size
-            )
+            return f"--drop-remainder leaves nothing: {self.epoch_size} examples fill no batch"
         return f"host {settings.host} by {settings.host_by} reads no examples"
 
     # How it is shuffled.
@@ -325,7 +322,7 @@ class Order(ABC):
     @property
     def why_no_steps(self) -> str:
         """Why there are no batches to ask for, where that is so."""
-        return phrase("{step} needs {batch=N}: a step is a batch")
+        return "--step needs --batch N: a step is a batch"
 
     @property
     def shape(self) -> tuple[int, ...] | None:
@@ -423,9 +420,7 @@ def check_answerable(order: Order, num_examples: int) -> None:
         UsageError: they have more than `MAX_POSITIONS`.
     """
     if order.settings.epochs * num_examples > MAX_POSITIONS:
-        raise refused(
-            "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-            num_examples,
-            order.settings.epochs,
-            MAX_POSITIONS,
+        raise UsageError(
+            f"{num_examples} examples in {order.settings.epochs} epochs have more than "
+            f"{MAX_POSITIONS} positions; ask for fewer --epochs"
         )

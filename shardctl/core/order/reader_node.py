@@ -13,9 +13,9 @@ from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.phrase import refused
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import Seeds, shuffled_in_turn
+from shardctl.errors import UsageError
 
 # Tickets: one int64 that says which reader an example comes from, in which reading, and where.
 #
@@ -52,10 +52,9 @@ class Tickets:
             UsageError: there are more readings than tickets can tell apart.
         """
         if reading >= self._readings:
-            raise refused(
-                "a pipeline that reads a dataset {:,} times and more is not followed; repeat "
-                "it less often",
-                reading,
+            raise UsageError(
+                f"a pipeline that reads a dataset {reading:,} times and more is not followed; "
+                "repeat it less often"
             )
         return self._base + (reading << self._position_bits)
 

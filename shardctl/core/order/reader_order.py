@@ -24,7 +24,6 @@ from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
 from shardctl.core.shuffle.permutations import (
@@ -100,11 +99,9 @@ class ReaderOrder(Order):
         # Where files repeat, a host's examples are looked up among those of all.
         every = self._share["stride"] if settings.repeat_files else 1
         if total * every > INT64_MAX:
-            raise refused(
-                "{epochs=} of {} examples: positions go up to {}",
-                self.epoch_size * every,
-                INT64_MAX,
-                epochs=settings.epochs,
+            size = self.epoch_size * every
+            raise UsageError(
+                f"--epochs {settings.epochs} of {size} examples: positions go up to {INT64_MAX}"
             )
         rest = total % settings.batch if settings.batch is not None else 0
         self.seeds = EpochSeeds(
@@ -366,11 +363,9 @@ class ReaderOrder(Order):
         """What is left out of files that repeat without end, None where they do not."""
         if not self.is_one_stream:
             return None
-        return phrase(
-            "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
-            "here: give more {epochs} to see more",
-            self.num_examples,
-            epochs=self.settings.epochs,
+        return (
+            f"--repeat-files reads for ever; of it the {self.num_examples} examples of --epochs "
+            f"{self.settings.epochs} are followed here: give more --epochs to see more"
         )
 
     @property
@@ -378,8 +373,8 @@ class ReaderOrder(Order):
         """Why other hosts cannot go on: of files that repeat without end nothing is left over."""
         if not self.is_one_stream:
             return None
-        return phrase(
-            "with {repeat_files=True} the epochs of each host run into one another without end, so "
+        return (
+            "with --repeat-files the epochs of each host run into one another without end, so "
             "nothing is left over to share"
         )
 
@@ -541,12 +536,9 @@ class ReaderOrder(Order):
         cycle = min(self._cycle, -(-total // in_first_round) * len(take))
         repetitions = repetitions_listed(take, total, cycle_length=cycle)
         if repetitions * len(take) > MAX_OPENED:
-            raise refused(
-                "{repeat_files=True}: {} examples take {} files, more than {}; ask for fewer "
-                "{epochs}",
-                limit,
-                repetitions * len(take),
-                MAX_OPENED,
+            raise UsageError(
+                f"--repeat-files: {limit} examples take {repetitions * len(take)} files, more than "
+                f"{MAX_OPENED}; ask for fewer --epochs"
             )
         return replace(self.reading_of(openings(range(repetitions)), cycle), limit=limit)
 

@@ -12,9 +12,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.phrase import phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, quoted
+from shardctl.errors import UsageError
 
 
 def sorted_reads(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
@@ -36,13 +36,9 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
     if host is None:
         return reads
     if mode.refuses_files(len(reads), host.count):
-        raise refused(
-            "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
-            "least; split examples with {host_by=even}",
-            mode.word,
-            len(reads),
-            host.count,
-            host=host,
+        raise UsageError(
+            f"--host '{host}' by {mode.word}: {len(reads)} file instructions for {host.count} "
+            "hosts, TFDS needs one a host at least; split examples with --host-by even"
         )
     own = mode.own_instructions(len(reads), host)
     if own == slice(None):
@@ -105,13 +101,10 @@ def listing_warnings(
         out_of_order = None if settings.file_order is not None else _first_unsorted(split)
         if out_of_order is not None:
             before, after = out_of_order
-            yield phrase(
-                "{}: files are in the order of their numbers, {} before {}; tf.data's list_files "
-                "and sorted() have them the other way round: a list in their order, as "
-                "{file_order=FILE}, is what such a script reads",
-                split.name,
-                quoted(before, 80),
-                quoted(after, 80),
+            yield (
+                f"{split.name}: files are in the order of their numbers, {quoted(before)} before "
+                f"{quoted(after)}; tf.data's list_files and sorted() have them the other way "
+                "round: a list in their order, as --file-order FILE, is what such a script reads"
             )
         if split.num_empty_shards:
             number = split.num_empty_shards

@@ -29,7 +29,6 @@ from shardctl.core.order.order import (
 )
 from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase, refused
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -221,11 +220,9 @@ class StagedOrder(Order):
             if reading.pulled
         ]
         if len(readings) * len(codes) > MAX_POSITIONS:
-            raise refused(
-                "{} examples in {} readings have more than {} positions; ask for fewer",
-                len(codes),
-                len(readings),
-                MAX_POSITIONS,
+            raise UsageError(
+                f"{len(codes)} examples in {len(readings)} readings have more than "
+                f"{MAX_POSITIONS} positions; ask for fewer"
             )
         queries, tickets = [NONE], [NONE]
         for place in over(range(len(readings))):
@@ -259,7 +256,7 @@ class StagedOrder(Order):
     @property
     def why_empty(self) -> str:
         """Why nothing is handed out of what the readers select, where that is so."""
-        return phrase("{stages} leave nothing of what is read")
+        return "--stages leave nothing of what is read"
 
     @property
     def batch_size(self) -> int | None:
@@ -271,7 +268,7 @@ class StagedOrder(Order):
     @property
     def why_no_steps(self) -> str:
         """Why there are no batches to ask for, where that is so."""
-        return phrase("{step}: the {stages} make no batches; a step is a batch")
+        return "--step: the --stages make no batches; a step is a batch"
 
     @property
     def shape(self) -> tuple[int, ...] | None:

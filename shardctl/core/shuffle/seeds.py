@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arguments.kinds import Whole
-from shardctl.core.phrase import refused
 from shardctl.core.shuffle.philox import philox_samples
 from shardctl.core.tfds_rules import (
     DEFAULT_GRAPH_SEED,
@@ -93,11 +92,9 @@ def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint
         UsageError: there are more iterators than TensorFlow counts.
     """
     if len(iterators) and iterators[-1] >= MAX_ITERATORS:
-        raise refused(
-            "iterator {} of a shuffle: TensorFlow counts them up to {}; a lower {pass_index} "
-            "is needed",
-            iterators[-1],
-            MAX_ITERATORS - 1,
+        raise UsageError(
+            f"iterator {iterators[-1]} of a shuffle: TensorFlow counts them up to "
+            f"{MAX_ITERATORS - 1}; a lower --pass is needed"
         )
     start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * len(iterators)
     samples = philox_samples(kernel.seed, kernel.seed2, start, count)

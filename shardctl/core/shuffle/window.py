@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.phrase import refused
+from shardctl.errors import UsageError
 
 _NONE = -1
 
@@ -28,12 +28,9 @@ def check_buffer(size: int) -> None:
         UsageError: it has more than `MAX_BUFFER` examples.
     """
     if size > MAX_BUFFER:
-        raise refused(
-            "a shuffle buffer of {:,} examples takes about {:,} GB to replay, and more than "
-            "{:,} examples are refused; give a smaller {buffer}",
-            size,
-            size * _BYTES // 10**9,
-            MAX_BUFFER,
+        raise UsageError(
+            f"a shuffle buffer of {size:,} examples takes about {size * _BYTES // 10**9:,} GB to "
+            f"replay, and more than {MAX_BUFFER:,} examples are refused; give a smaller --buffer"
         )
 
 
