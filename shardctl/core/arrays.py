@@ -206,11 +206,12 @@ def groups_of(keys: Int64s) -> Iterator[tuple[int, Int64s]]:
     if not len(keys):
         return
     least, most = int(keys.min()), int(keys.max())
+    groups: Iterable[Int64s]
     if most - least < _FEW_KEYS:
-        groups = (np.flatnonzero(keys == key) for key in range(least, most + 1))
+        groups = map(np.flatnonzero, (keys == key for key in range(least, most + 1)))
     else:
         order = np.argsort(keys, kind="stable")
-        groups = iter(np.split(order, np.flatnonzero(np.diff(keys[order])) + 1))
+        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
     yield from ((int(keys[here[0]]), here) for here in groups if len(here))
 
 

@@ -73,6 +73,9 @@ class LoaderOrder(Order):
         )
         self.handed_out = self.loader.handed_out(self.asked)
         self._assumptions = tuple(assumptions)
+        self.is_uniform = self.handed_out.is_uniform
+        self.is_made_whole = self.handed_out.is_made_whole
+        self.num_in_turn = self.handed_out.num_in_turn
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -103,21 +106,6 @@ class LoaderOrder(Order):
     def shuffles(self) -> bool:
         """Whether the loader mixes anything."""
         return self.handed_out.shuffles
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether an epoch is a uniform permutation."""
-        return self.handed_out.is_uniform
-
-    @property
-    def is_made_whole(self) -> bool:
-        """Whether an epoch is made as a whole before any place in it is known."""
-        return self.handed_out.is_made_whole
-
-    @property
-    def num_in_turn(self) -> int | None:
-        """How many files are streamed at once, None where examples are read by their index."""
-        return self.handed_out.num_in_turn
 
     @property
     def has_steps(self) -> bool:

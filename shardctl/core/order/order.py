@@ -58,8 +58,19 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
+    is_endless: whether `num_examples` is no more than a bound of what can be asked for.
+    has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
     has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
+    goes_on: what is left out of a reading without end, None where all of it is followed.
+    why_unshared: why other hosts cannot go on with what is left, None where they can.
     unshuffled: how examples come where nothing shuffles them, a clause.
+    is_uniform: whether an epoch is known to be a uniform permutation by its making.
+    is_made_whole: whether an epoch is made as a whole before any place in it is known.
+    one_buffer: `num_buffered` where every example of an epoch goes through that buffer alone.
+    has_blocks: whether blocks of files come one after the other, since nothing mixes them.
+    has_long_runs: whether `runs` are told at less cost than the codes.
+    why_no_steps: why there are no batches to ask for, where that is so.
+    num_in_turn: how many files are read at once, None where examples are read by their index.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
     """
@@ -72,8 +83,14 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
-    has_readings = False
+    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = has_long_runs = False
+    has_epochs = True
+    why_no_steps = "--step needs --batch N: a step is a batch"
+    goes_on: str | None = None
+    why_unshared: str | None = None
     unshuffled = "examples come as the files are interleaved"
+    one_buffer: int | None = None
+    num_in_turn: int | None = None
     handed_out: HandedOut | None = None
     _ranges: tuple[SplitRange, ...]
 
@@ -127,29 +144,9 @@ class Order(ABC):
         return self.num_epochs != 1
 
     @property
-    def is_endless(self) -> bool:
-        """Whether `num_examples` is no more than a bound of what can be asked for."""
-        return False
-
-    @property
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
-        return True
-
-    @property
-    def goes_on(self) -> str | None:
-        """What is left out of a reading without end, None where all of it is followed."""
-        return None
-
-    @property
-    def why_unshared(self) -> str | None:
-        """Why other hosts cannot go on with what is left, None where they can."""
-        return None
 
     @property
     def why_empty(self) -> str:
@@ -167,39 +164,14 @@ class Order(ABC):
         """Whether anything mixes the examples or the files."""
 
     @property
-    def is_uniform(self) -> bool:
-        """Whether an epoch is known to be a uniform permutation by its making."""
-        return False
-
-    @property
     def num_buffered(self) -> int | None:
         """Size of the largest shuffle buffer of tf.data's in force, None without one."""
-        return None
-
-    @property
-    def one_buffer(self) -> int | None:
-        """`num_buffered` where every example of an epoch goes through that buffer alone."""
         return None
 
     @property
     def before_buffer(self) -> Order | None:
         """The order in which files are read into that buffer, None where there is none to see."""
         return None
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether blocks of files come one after the other, since nothing mixes them."""
-        return False
-
-    @property
-    def has_long_runs(self) -> bool:
-        """Whether `runs` are told at less cost than the codes."""
-        return False
-
-    @property
-    def is_made_whole(self) -> bool:
-        """Whether an epoch is made as a whole before any place in it is known."""
-        return False
 
     # What is at positions.
 
@@ -320,11 +292,6 @@ class Order(ABC):
         return self.settings.batch
 
     @property
-    def why_no_steps(self) -> str:
-        """Why there are no batches to ask for, where that is so."""
-        return "--step needs --batch N: a step is a batch"
-
-    @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
@@ -368,11 +335,6 @@ class Order(ABC):
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
-
-    @property
-    def num_in_turn(self) -> int | None:
-        """How many files are read at once, None where examples are read by their index."""
-        return None
 
     @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -93,6 +94,9 @@ class ReaderOrder(Order):
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
+        # Files that repeat are one stream, which goes on behind the order.
+        self.is_one_stream = settings.repeat_files
+        self.num_streams = 1 if self.is_one_stream else settings.epochs
         self._readings: dict[int, EpochReading] = {}
         self._listed: EpochReading | None = None
         total = self.epoch_size * settings.epochs
@@ -108,6 +112,21 @@ class ReaderOrder(Order):
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
         self._num_examples = total - rest if settings.drop_remainder else total
+        self.num_in_turn, self.one_buffer = self._cycle, self.num_buffered
+        self.has_blocks = self.num_buffered is None
+        self.reads_by_epoch = self.has_blocks and not self.is_one_stream
+        in_one = self._cycle == 1 or settings.block >= _LONG_BLOCK
+        self.has_long_runs = self.has_blocks and self._share["stride"] == 1 and in_one
+        self.is_uniform = not self.is_one_stream and (self.num_buffered or 1) >= self.epoch_size
+        if self.is_one_stream:
+            self.goes_on = (
+                f"--repeat-files reads for ever; of it the {self.num_examples} examples of "
+                f"--epochs {settings.epochs} are followed here: give more --epochs to see more"
+            )
+            self.why_unshared = (
+                "with --repeat-files the epochs of each host run into one another without end, so "
+                "nothing is left over to share"
+            )
         # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.
         last = self.num_streams - 1
@@ -299,42 +318,13 @@ class ReaderOrder(Order):
         return (self.num_buffered or 1) > 1 or files
 
     @property
-    def num_in_turn(self) -> int:
-        """How many files are read in turn."""
-        return self._cycle
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
-        return (self.num_buffered or 1) >= self.epoch_size and not self.is_one_stream
-
-    @property
-    def one_buffer(self) -> int | None:
-        """Size of the shuffle buffer, which every example goes through."""
-        return self.num_buffered
-
-    @property
     def before_buffer(self) -> ReaderOrder | None:
         """The order in which files are read into the buffer, None without one, or examples."""
         if self.num_buffered is None or not self.num_examples:
             return None
-        none = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
+        none: dict[str, Any] = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
         bare = replace(self.settings, **none, drop_remainder=False)
         return ReaderOrder(self.dataset, self.ranges, bare)
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether blocks of files come one after the other, since no buffer mixes them."""
-        return self.num_buffered is None
-
-    @property
-    def has_long_runs(self) -> bool:
-        """Whether `runs` are told at less cost than the codes."""
-        return (
-            self.has_blocks
-            and self._share["stride"] == 1
-            and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
-        )
 
     @property
     def has_steps(self) -> bool:
@@ -357,31 +347,6 @@ class ReaderOrder(Order):
     def stream_size(self) -> int:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.is_one_stream else 1)
-
-    @property
-    def goes_on(self) -> str | None:
-        """What is left out of files that repeat without end, None where they do not."""
-        if not self.is_one_stream:
-            return None
-        return (
-            f"--repeat-files reads for ever; of it the {self.num_examples} examples of --epochs "
-            f"{self.settings.epochs} are followed here: give more --epochs to see more"
-        )
-
-    @property
-    def why_unshared(self) -> str | None:
-        """Why other hosts cannot go on: of files that repeat without end nothing is left over."""
-        if not self.is_one_stream:
-            return None
-        return (
-            "with --repeat-files the epochs of each host run into one another without end, so "
-            "nothing is left over to share"
-        )
-
-    @property
-    def reads_by_epoch(self) -> bool:
-        """Whether an epoch is a reading of its own, which no buffer mixes."""
-        return self.has_blocks and not self.is_one_stream
 
     def stream_of(self, epoch: int) -> tuple[int, int]:
         """Return (stream, where in it the epoch begins): of files that repeat there is one."""
@@ -426,16 +391,6 @@ class ReaderOrder(Order):
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
         )
-
-    @property
-    def is_one_stream(self) -> bool:
-        """Whether the files repeat without end, so that the stream goes on behind the order."""
-        return self.settings.repeat_files
-
-    @property
-    def num_streams(self) -> int:
-        """Number of streams: epochs, but one where the files repeat without end."""
-        return 1 if self.is_one_stream else self.settings.epochs
 
     @property
     def _files_are_alike(self) -> bool:

@@ -59,6 +59,8 @@ class StagedOrder(Order):
     """
 
     continued_by = "shardctl.tfds"
+    why_empty = "--stages leave nothing of what is read"
+    why_no_steps = "--step: the --stages make no batches; a step is a batch"
 
     def __init__(
         self,
@@ -89,6 +91,12 @@ class StagedOrder(Order):
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
         self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
+        self.is_endless = self._node.is_infinite
+        # One reader reads, and nothing behind a repeat mixes its epochs.
+        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
+        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
+        self.has_epochs = is_one and not mixes
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
@@ -157,21 +165,9 @@ class StagedOrder(Order):
         return build(pipeline, reader, seeds=seeds)
 
     @property
-    def is_endless(self) -> bool:
-        """Whether the pipeline has no end."""
-        return self._node.is_infinite
-
-    @property
     def num_examples(self) -> int:
         """Number of examples of the pass; without an end a bound of what can be asked for."""
         return ENDLESS if self.is_endless else self._root.num_examples
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether one reader reads, and nothing behind a repeat mixes its epochs."""
-        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
-        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
-        return not mixes and len(self.sources) == 1 and isinstance(self.stages.source, Read)
 
     @property
     def num_buffered(self) -> int | None:
@@ -254,21 +250,11 @@ class StagedOrder(Order):
         return self.num_examples >= 2 * self.epoch_size
 
     @property
-    def why_empty(self) -> str:
-        """Why nothing is handed out of what the readers select, where that is so."""
-        return "--stages leave nothing of what is read"
-
-    @property
     def batch_size(self) -> int | None:
         """Number of examples in the first batch, None where elements are examples."""
         if not self.has_steps or self.num_steps == 0:
             return None
         return len(self.positions_in_step(0))
-
-    @property
-    def why_no_steps(self) -> str:
-        """Why there are no batches to ask for, where that is so."""
-        return "--step: the --stages make no batches; a step is a batch"
 
     @property
     def shape(self) -> tuple[int, ...] | None:

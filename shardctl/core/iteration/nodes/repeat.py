@@ -119,7 +119,8 @@ class Joined(Iteration):
         """Return what a piece hands out; where readings are counted, on from those before it."""
         if not (index and self.is_repeated and readings.are_counted()):
             return found
-        return found + self._reading_starts[index]
+        numbers: Int64s = found + self._reading_starts[index]
+        return numbers
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         return self._found(self.starts, lambda piece: piece.elements_of(codes))
