@@ -27,12 +27,7 @@ from shardctl.core.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
-from shardctl.core.shuffle.permutations import (
-    ROOM,
-    permutations,
-    shuffled_codes,
-    shuffled_in_turn,
-)
+from shardctl.core.shuffle.permutations import ROOM, permutations, shuffled_codes, shuffled_in_turn
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError

@@ -96,10 +96,7 @@ def replayed(
 
 
 def _swap(
-    contents: Contents,
-    latest: NDArray[np.intp],
-    steps: NDArray[np.intp],
-    places: NDArray[np.intp],
+    contents: Contents, latest: NDArray[np.intp], steps: NDArray[np.intp], places: NDArray[np.intp]
 ) -> Contents:
     """Run `taken[t] = contents[places[t]]; contents[places[t]] = contents[t]` for all steps t.
 
