@@ -13,9 +13,8 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
-from shardctl.core.iteration.build import build
+from shardctl.core.iteration.build import build, iteration_of_pass
 from shardctl.core.iteration.iteration import EVERYTHING, Node
-from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import (
     CHUNK_SIZE,
