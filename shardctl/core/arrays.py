@@ -93,22 +93,6 @@ def joined_constants(several: Sequence[Int64s]) -> Int64s:
     return np.concatenate([np.empty(0, np.int64), *several])
 
 
-def same_numbers(one: Int64s, other: Int64s) -> bool:
-    """Whether two arrays have the same numbers; at once where they lie in the same memory.
-
-    >>> numbers = np.arange(9)
-    >>> same_numbers(numbers[1:], numbers[1:]), same_numbers(numbers[1:], numbers[:-1])
-    (True, False)
-    """
-    if len(one) != len(other):
-        return False
-    if one.strides == other.strides and one.ctypes.data == other.ctypes.data:
-        return True
-    if is_constant(one) and is_constant(other):
-        return bool(one[0] == other[0])
-    return np.array_equal(one, other)
-
-
 def exact_sum(values: Int64s) -> int:
     """Return the sum of int64[n] as a Python integer, which does not wrap around."""
     if not len(values):
