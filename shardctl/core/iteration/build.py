@@ -96,11 +96,6 @@ class Builder:
             raise UsageError(f"no order of {part.name}")
         return NODES[type(part)](self, part, *node)
 
-    def generator(
-        self, seed: int | tuple[int, int] | None, reshuffles: bool | None, stage: str
-    ) -> SeedGenerator:
-        return SeedGenerator(self.seeds.kernel(seed), reshuffles, stage=stage)
-
     def read_ahead(self, node: Node, count: int | str, *, has_prefetch: bool = False) -> Node:
         return Strided(
             node,
@@ -123,7 +118,8 @@ def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
     else:
         weights = [source.weights[number] for number in numbers]
         cumulative = cumulative_of(weights, source.weights_dtype)
-    generator = self.generator(source.seed, source.rerandomize is True, source.name)
+    kernel = self.seeds.kernel(source.seed)
+    generator = SeedGenerator(kernel, source.rerandomize is True, stage=source.name)
     data = [inputs[number] for number in numbers]
     return Directed(data, Sampled(generator, cumulative), stop_on_empty=source.stop_on_empty)
 
@@ -148,7 +144,8 @@ def _shared(self: Builder, source: call.Shared) -> Node:
 
 
 def _shuffled(self: Builder, stage: call.Shuffle, node: Node) -> Node:
-    generator = self.generator(stage.seed, stage.reshuffle, f"shuffle({stage.buffer})")
+    kernel = self.seeds.kernel(stage.seed)
+    generator = SeedGenerator(kernel, stage.reshuffle, stage=f"shuffle({stage.buffer})")
     return Shuffle(node, stage.buffer, generator)
 
 

@@ -55,6 +55,10 @@ class Order(ABC):
     loader (`LoaderOrder`). An example is named by a code (see `ExampleCodes`): its id where the
     spec reads one split. Nothing is read, and no array is as long as the order.
 
+    ranges: those that are read, of all hosts.
+    num_examples: of the pass, without a last batch that is dropped; of `epoch_size` those of an
+        epoch of this host, before whole batches are formed.
+    shuffles: whether anything mixes the examples or the files.
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
@@ -92,17 +96,17 @@ class Order(ABC):
     one_buffer: int | None = None
     num_in_turn: int | None = None
     handed_out: HandedOut | None = None
-    _ranges: tuple[SplitRange, ...]
+    ranges: tuple[SplitRange, ...]
+    num_examples: int
+    epoch_size: int
+    shuffles: bool
 
     def __eq__(self, other: object) -> bool:
         """Whether both are read of one dataset, the same ranges and in the same way."""
         if not isinstance(other, Order):
             return NotImplemented
-        return (self.settings, self._ranges, self.dataset) == (
-            other.settings,
-            other._ranges,
-            other.dataset,
-        )
+        of = ("settings", "ranges", "dataset")
+        return all(getattr(self, name) == getattr(other, name) for name in of)
 
     def __hash__(self) -> int:
         return hash(self.settings)
@@ -112,26 +116,11 @@ class Order(ABC):
         return in_short(self, self.dataset.title, total)
 
     @property
-    def ranges(self) -> tuple[SplitRange, ...]:
-        """The ranges that are read, of all hosts."""
-        return self._ranges
-
-    @property
     @abstractmethod
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each; mostly none."""
 
     # How long it is.
-
-    @property
-    @abstractmethod
-    def num_examples(self) -> int:
-        """Number of examples of the pass, without a last batch that is dropped."""
-
-    @property
-    @abstractmethod
-    def epoch_size(self) -> int:
-        """Number of examples in an epoch of this host, before whole batches are formed."""
 
     @property
     def num_epochs(self) -> int | None:
@@ -157,11 +146,6 @@ class Order(ABC):
         return f"host {settings.host} by {settings.host_by} reads no examples"
 
     # How it is shuffled.
-
-    @property
-    @abstractmethod
-    def shuffles(self) -> bool:
-        """Whether anything mixes the examples or the files."""
 
     @property
     def num_buffered(self) -> int | None:

@@ -84,7 +84,7 @@ class ReaderOrder(Order):
         settings.check_predictable(ordered=dataset.ordered)
         self.dataset = dataset
         self.settings = settings
-        self._ranges = tuple(ranges)
+        self.ranges = tuple(ranges)
         self.given = sorted_reads(dataset, ranges, settings)
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
@@ -94,6 +94,8 @@ class ReaderOrder(Order):
         self.num_streams = 1 if self.is_one_stream else settings.epochs
         self._readings: dict[int, EpochReading] = {}
         self._listed: EpochReading | None = None
+        share = range(self._share["phase"], self.reads.num_examples, self._share["stride"])
+        self.epoch_size = len(share)
         total = self.epoch_size * settings.epochs
         # Where files repeat, a host's examples are looked up among those of all.
         every = self._share["stride"] if settings.repeat_files else 1
@@ -106,13 +108,15 @@ class ReaderOrder(Order):
         self.seeds = EpochSeeds(
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
-        self._num_examples = total - rest if settings.drop_remainder else total
+        self.num_examples = total - rest if settings.drop_remainder else total
         self.num_in_turn, self.one_buffer = self._cycle, self.num_buffered
         self.has_blocks = self.num_buffered is None
         self.reads_by_epoch = self.has_blocks and not self.is_one_stream
         in_one = self._cycle == 1 or settings.block >= _LONG_BLOCK
         self.has_long_runs = self.has_blocks and self._share["stride"] == 1 and in_one
         self.is_uniform = not self.is_one_stream and (self.num_buffered or 1) >= self.epoch_size
+        shuffles_files = settings.shuffles_files and len(self.reads) > 1
+        self.shuffles = (self.num_buffered or 1) > 1 or shuffles_files
         if self.is_one_stream:
             self.goes_on = (
                 f"--repeat-files reads for ever; of it the {self.num_examples} examples of "
@@ -125,7 +129,12 @@ class ReaderOrder(Order):
         # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.
         last = self.num_streams - 1
-        if settings.shuffles_files and len(self.reads) > 1:
+        self._files_are_alike = not shuffles_files or settings.reshuffle is False
+        buffers_are_alike = settings.buffer is None or settings.buffer_reshuffle is False
+        self._epochs_are_alike = self.num_streams == 1 or (
+            self._files_are_alike and buffers_are_alike
+        )
+        if shuffles_files:
             self.seeds.of_files(last)
         if settings.buffer is not None:
             self.seeds.of_buffer(last)
@@ -143,16 +152,6 @@ class ReaderOrder(Order):
             "read. Plain TFRecordDataset(files) is `shardctl simulate --cycle 1`; of a script ask "
             "`shardctl inspect FILE:FUNCTION`",
         )
-
-    @cached_property
-    def epoch_size(self) -> int:
-        """Number of examples in an epoch of this host, before whole batches are formed."""
-        return len(range(self._share["phase"], self.reads.num_examples, self._share["stride"]))
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples handed out in all epochs, without a last batch that is dropped."""
-        return self._num_examples
 
     @property
     def num_buffered(self) -> int | None:
@@ -307,12 +306,6 @@ class ReaderOrder(Order):
         return positions // max(self.epoch_size, 1)
 
     @property
-    def shuffles(self) -> bool:
-        """Whether a buffer, or a shuffle of the files, mixes anything."""
-        files = self.settings.shuffles_files and len(self.reads) > 1
-        return (self.num_buffered or 1) > 1 or files
-
-    @property
     def before_buffer(self) -> ReaderOrder | None:
         """The order in which files are read into the buffer, None without one, or examples."""
         if self.num_buffered is None or not self.num_examples:
@@ -385,21 +378,6 @@ class ReaderOrder(Order):
             num_elements=self._num_read(stop),
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
-        )
-
-    @property
-    def _files_are_alike(self) -> bool:
-        return (
-            not self.settings.shuffles_files
-            or self.settings.reshuffle is False
-            or len(self.reads) < 2
-        )
-
-    @property
-    def _epochs_are_alike(self) -> bool:
-        return self.num_streams == 1 or (
-            self._files_are_alike
-            and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
         )
 
     def _streams(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:

@@ -79,9 +79,9 @@ class StagedOrder(Order):
         self.readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
-        self._ranges = tuple(piece for order in orders for piece in order.ranges)
+        self.ranges = tuple(piece for order in orders for piece in order.ranges)
         given = [replace(order.given, files=dataset) for order in orders]
-        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self._ranges], *given)
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self.ranges], *given)
         for order in orders:
             order.codes = self.codes
         # What all readers are given, one after the other.
@@ -103,6 +103,13 @@ class StagedOrder(Order):
                 (advance or _ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
+        # Without an end there is but a bound of what can be asked for.
+        self.num_examples = ENDLESS if self.is_endless else self._root.num_examples
+        self.shuffles = any(order.shuffles for order in orders) or any(
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.stages)
+        )
+        self.num_drawn_seeds = self._seeds.op_index
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
@@ -127,13 +134,8 @@ class StagedOrder(Order):
         """What the order depends on though nobody stated it, of all readers."""
         return tuple(dict.fromkeys(text for one in self._orders for text in one.assumptions))
 
-    @property
-    def num_drawn_seeds(self) -> int:
-        """How many parts of the pipeline draw a seed from the global one."""
-        return self._seeds.op_index
-
     @cached_property
-    def epoch_size(self) -> int:
+    def epoch_size(self) -> int:  # type: ignore[override]  # counted when it is asked for
         """Number of examples of an epoch: what comes to the first repeat in the row of stages.
 
         Of mixtures it is what all readers read at once; no more than the order has.
@@ -164,25 +166,12 @@ class StagedOrder(Order):
         return build(pipeline, reader, seeds=seeds)
 
     @property
-    def num_examples(self) -> int:
-        """Number of examples of the pass; without an end a bound of what can be asked for."""
-        return ENDLESS if self.is_endless else self._root.num_examples
-
-    @property
     def num_buffered(self) -> int | None:
         """Size of the largest shuffle buffer in the row of stages, None without one."""
         sizes = [stage.buffer for stage in self.stages.stages if type(stage) is Shuffle]
         if WHOLE_DATASET in sizes:
             return max(1, self.epoch_size)
         return max(sizes, default=None)
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
-        return any(order.shuffles for order in self._orders) or any(
-            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
-            for part in parts_of(self.stages)
-        )
 
     @property
     def num_epochs(self) -> int | None:

@@ -73,7 +73,8 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
         given |= _by_name(read)
     elif read is not None:
         given["spec"] = read
-    (source,) = _made(call_named("read"), given, depth)
+    call = call_named("read")
+    (source,) = call.stages(_values(call, given, depth))
     behind = _pipeline(stages, depth + 1)
     if behind.source != Read():
         raise UsageError(f"stages: {behind.source.name} is a source, and the mapping is one")
@@ -91,7 +92,7 @@ def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
             raise UsageError("a stage is needed, as cache or shuffle: 1000")
         ((name, argument),) = item.items()
         call = call_named(printable(str(name)).replace("-", "_"))
-        parts: Any = _made(call, _arguments(call, argument), depth)
+        parts: Any = call.stages(_values(call, _arguments(call, argument), depth))
     except UsageError as error:
         raise UsageError(f"stage {index + 1}: {error}") from None
     return (parts[0], []) if call.is_source else (None, [*parts])
@@ -113,10 +114,6 @@ def _arguments(call: Call, argument: object) -> Mapping[str, object]:
 
 def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
     return {printable(str(key)): value for key, value in document.items()}
-
-
-def _made(call: Call, given: Mapping[str, object], depth: int) -> tuple[Part, ...]:
-    return call.stages(_values(call, given, depth))
 
 
 def _values(call: Call, given: Mapping[str, object], depth: int) -> Iterator[tuple[str, Any]]:
