@@ -58,7 +58,6 @@ _LOGINS = {
     "hf": _Login("hf", "Hugging Face", _HUB),
 }
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3"}
-_PACKAGES = {"az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "sftp": "paramiko"}
 _VARIABLES = (
     "AWS_", "BOTO", "GOOGLE_", "GCSFS_", "GCLOUD_", "STORAGE_EMULATOR", "CLOUDSDK_", "AZURE_",
     "HF_",
@@ -245,11 +244,8 @@ class FsspecStore:
         try:
             return _made(around, self._scheme, host, anonymous)
         except ImportError as error:
-            if self._scheme in _LOGINS:
-                how = f"pip install 'shardctl[{_LOGINS[self._scheme].extra}]'"
-            else:
-                package = _PACKAGES.get(self._scheme)
-                how = f"pip install {package}" if package else said(error)
+            login = _LOGINS.get(self._scheme)
+            how = f"pip install 'shardctl[{login.extra}]'" if login else said(error)
             message = f"reading {self._scheme}:// needs a package: {how}"
             raise MissingDependencyError(message) from None
         except ShardctlError:

@@ -134,7 +134,8 @@ class ArrangedFiles:
             damage = damage or Damage(kind="broken", text="it does not say what it holds")
             path, split = file.path.removeprefix(self._root), self._split_of[place]
             what = (split, damage.kind, damage.text, damage.record, damage.byte)
-            yield BrokenFile(path, *what, file.num_bytes, file.version)
+            found = counts.broken[place].num_records
+            yield BrokenFile(path, *what, file.num_bytes, file.version, found)
 
 
 def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:

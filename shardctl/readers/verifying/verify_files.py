@@ -143,7 +143,7 @@ def verify_files(
         note_finding(found, dataset, place, contents)
         tallies[place[0]].update(
             num_files=1,
-            num_files_read=contents.whole,
+            num_files_read=int(contents.whole),
             num_records=contents.num_records or 0,
             num_bytes=contents.num_bytes or 0,
             num_bytes_read=contents.num_bytes_read,
