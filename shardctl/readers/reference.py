@@ -19,12 +19,7 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
 from shardctl.files.file_text import absolute, working_folder
 from shardctl.files.stores.anywhere import is_file, is_folder
-from shardctl.files.stores.remote_path import (
-    AnyPath,
-    RemotePath,
-    path_of,
-    way_below,
-)
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of, way_below
 from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (

@@ -11,13 +11,7 @@ from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import MIN_SHARD_DIGITS
-from shardctl.readers.index.answer import (
-    Arrangement,
-    BrokenFile,
-    Index,
-    IndexedSplit,
-    NameProblem,
-)
+from shardctl.readers.index.answer import Arrangement, BrokenFile, Index, IndexedSplit, NameProblem
 from shardctl.readers.index.counting.counting import Counts
 from shardctl.readers.records.contents import Compression, Damage, FileContents
 from shardctl.readers.records.sidecars import Sidecars

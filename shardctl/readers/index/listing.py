@@ -24,12 +24,7 @@ from shardctl.readers.index.naming.folders import (
     way_to,
     with_subfolders,
 )
-from shardctl.readers.index.naming.globs import (
-    ANY_FOLDERS,
-    expanded,
-    is_glob,
-    name_matcher,
-)
+from shardctl.readers.index.naming.globs import ANY_FOLDERS, expanded, is_glob, name_matcher
 from shardctl.readers.index.naming.kinds import FileKind, file_kind, is_passed_over
 
 # Told how many files were listed so far; may raise to end the listing.

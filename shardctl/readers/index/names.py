@@ -24,12 +24,7 @@ from shardctl.files.stores.stores import as_bytes, is_remote, split_path
 from shardctl.readers.index.answer import ArrangedSplit, Arrangement, NameProblem
 from shardctl.readers.index.listing import Listing
 from shardctl.readers.index.naming.folders import dataset_of_folder
-from shardctl.readers.index.naming.globs import (
-    expanded,
-    path_regex,
-    shard_matcher,
-    sharded_regex,
-)
+from shardctl.readers.index.naming.globs import expanded, path_regex, shard_matcher, sharded_regex
 from shardctl.readers.index.naming.split_words import (
     NUMBER,
     RANDOM,

@@ -20,7 +20,6 @@ from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.read_file import why_not_read
 from shardctl.readers.verifying.file_checks import (
-    FileToRead,
     Place,
     missing_as_one,
     note_finding,
@@ -137,7 +136,7 @@ def verify_files(
     tallies = [Counter[str]() for _ in dataset.splits]
     ways = Counter[str]()
     found: dict[Place, FileFinding] = {}
-    files = [file for number in numbers for file in _files(dataset, number, on_disk)]
+    files = {file[0]: file[1:] for number in numbers for file in _files(dataset, number, on_disk)}
     read = read_record_files(files, dataset.file_format, jobs=jobs, runner=runner, watch=watch)
     for place, contents in read:
         note_finding(found, dataset, place, contents)
@@ -149,7 +148,7 @@ def verify_files(
             num_bytes_read=contents.num_bytes_read,
         )
         ways.update([contents.checked] if contents.whole else ())
-    needed = [file[0] for file in files if _length(dataset, file[0])]
+    needed = [place for place in files if dataset.splits[place[0]].shard_lengths[place[1]]]
     findings = (
         *(one for one in dataset.damaged if one.split in {split.name for split in chosen}),
         *missing_as_one(dataset, sorted({*needed, *found}), found),
@@ -178,7 +177,7 @@ def _check_place(dataset: Dataset, split: Split) -> None:
         )
 
 
-def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[FileToRead]:
+def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[tuple[Place, str, int]]:
     """Yield the files of a split; those of shards without examples need not be there."""
     split = dataset.splits[number]
     for shard, (length, size) in enumerate(
@@ -187,10 +186,6 @@ def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[File
         if length or size is not None:
             folder, name = split.location(shard)
             yield (number, shard), file_in(folder or "", name), size or 0
-
-
-def _length(dataset: Dataset, place: Place) -> int:
-    return dataset.splits[place[0]].shard_lengths[place[1]]
 
 
 def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:

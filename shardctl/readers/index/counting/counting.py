@@ -52,14 +52,16 @@ def count_files(
     runner: Runner | None = None,
     jobs: int | None = None,
     keep_going: bool = False,
+    listed: bool = True,
     watch: Watch | None = None,
 ) -> Counts:
     """Return what files hold; without `keep_going` up to the first broken one in their order.
 
     A file that changed just now may change again and keep its time of change, so that its version
-    would not tell (git calls it racily clean). It is counted last, when that time is over.
+    would not tell (git calls it racily clean). It is counted last, when that time is over. Without
+    `listed` nothing is said of the files but their paths, at which anything may be.
     """
-    counting = _Counting(files, file_format, known, checksums, keep_going, watch)
+    counting = _Counting(files, file_format, known, checksums, keep_going, listed, watch)
     return counting.run(runner or LocalRunner(jobs=jobs, told=counting.told))
 
 
@@ -71,10 +73,12 @@ class _Counting:
         known: Known,
         checksums: bool,
         keep_going: bool,
+        listed: bool,
         watch: Watch | None,
     ) -> None:
         self._files, self._format, self._known = files, file_format, known
         self._checksums, self._keep_going, self._watch = checksums, keep_going, watch
+        self._listed = listed
         self._num_bytes = 0 if watch is None else sum(file.num_bytes for file in files)
         self._done = self._read = 0  # bytes of files that are done, and of what was read
         self._stop = len(files)  # none from here on is asked for
@@ -104,6 +108,7 @@ class _Counting:
             file=self._files[index],
             file_format=self._format,
             checksums=self._checksums,
+            listed=self._listed,
         )
 
     def _tasks(self) -> Iterator[FileToCount]:
