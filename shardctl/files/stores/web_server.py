@@ -11,13 +11,12 @@ import contextlib
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from html.parser import HTMLParser
+from html import unescape
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from shardctl.core.secrets import full_url, public_url
@@ -45,19 +44,21 @@ _MISSING = (404, 410)
 _ANSWERS = (*_MISSING, 412, 416)
 _NOT_BY_HEAD = (*_ANSWERS, 400, 403, 405, 501)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
+_LINK = re.compile(
+    r"""<a\s[^>]{0,1000}?\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE
+)
 _COMPRESSED = (".gz", ".tgz", ".gzip")
 
 Headers = Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """An answer whose body was read, where it was asked for: names of its headers in any case."""
 
     status: int
     headers: Headers
     url: str
-    body: bytes = b""
+    body: bytes
 
 
 class WebServerStore:
@@ -217,9 +218,7 @@ def _ask(
                     raise DatasetError(message)
                 if length.isdigit() and len(body) < int(length):
                     raise TransientError(f"truncated: {len(body)} of {length} bytes came")
-            return Reply(
-                status=response.status_code, headers=response.headers, url=response.url, body=body
-            )
+            return Reply(response.status_code, response.headers, response.url, body)
 
     return attempted(once, path=url)
 
@@ -372,13 +371,14 @@ def links_of(page: str, url: str) -> tuple[list[str], list[str]]:
     >>> links_of('<a href="../">..</a><a href="?C=N">Name</a><a href="a.txt">a.txt</a>', "http://h/d/")
     (['http://h/d/a.txt'], [])
     """
-    parser = _Links()
-    parser.feed(page)
+    references = (
+        unescape(found[1] or found[2] or found[3] or "") for found in _LINK.finditer(page)
+    )
     base = urlsplit(url)
     folder = base.path if base.path.endswith("/") else f"{base.path}/"
     files: dict[str, None] = {}
     folders: dict[str, None] = {}
-    for reference in parser.references:
+    for reference in references:
         name = _name(reference, base.scheme, base.netloc, folder)
         if name is None:
             continue
@@ -404,15 +404,3 @@ def _name(reference: str, scheme: str, host: str, folder: str) -> str | None:
     if plain in (".", "..") or "/" in plain or "\\" in plain or "\0" in plain:
         return None
     return last + ("/" if path.endswith("/") else "")
-
-
-class _Links(HTMLParser):
-    """Collects where the links of a page lead."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.references: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "a":
-            self.references += [value for name, value in attrs if name == "href" and value]

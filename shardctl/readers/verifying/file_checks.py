@@ -14,7 +14,7 @@ import numpy as np
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.file_finding import DEADLY, FileFinding
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.progress import Watch
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import MissingDependencyError
@@ -74,8 +74,10 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
         files = {place: (path, _size(path)) for place, path in paths.items() if path is not None}
         for place in paths.keys() - files.keys():
             note_finding(found, dataset, place, _MISSING)
+        progress = Progress(watch, "files", len(places))
         try:
             for place, contents in read_record_files(files, dataset.file_format, watch=watch):
+                progress.advance(1)
                 note_finding(found, dataset, place, contents)
         except MissingDependencyError as error:
             return FileChecks(num_files=0, notes=(f"the files are not checked: {error}",))

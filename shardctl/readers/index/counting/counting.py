@@ -153,7 +153,8 @@ class _Counting:
             self._reported = now
             total, num_bytes = len(self._files), self._num_bytes
             done = self._found.num_known + self._found.num_counted
-            self._watch("files", total if last else done, total)
+            if self._listed:
+                self._watch("files", total if last else done, total)
             if num_bytes:
                 read = min(max(self._done, self._read), num_bytes)
                 self._watch("bytes", num_bytes if last else read, num_bytes)
