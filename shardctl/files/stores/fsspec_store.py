@@ -157,10 +157,7 @@ class FsspecStore:
 
         if self._scheme in ("gs", "s3") and path.endswith("/") and path.count("/") > 3:
             path = path.rstrip("/")
-        try:
-            return self._asked(path, ask)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return self._asked(path, ask)
 
     def _listed(self, folder: str) -> dict[str, dict[str, Any]] | None:
         """Return what is right in a folder by its names, None where there is no such folder."""
@@ -173,10 +170,7 @@ class FsspecStore:
             entries = {str(entry["name"]).strip("/"): entry for entry in found}
             return {path.rpartition("/")[2]: entries[path] for path in entries if path != own}
 
-        try:
-            return self._asked(folder, ask)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return self._asked(folder, ask)
 
     def _fetch(self, file: StoredFile, start: int, stop: int) -> bytes:
         def ask(files: Any, name: str) -> bytes:
@@ -193,10 +187,10 @@ class FsspecStore:
                 raise TransientError(f"truncated: {len(data)} of {stop - start} bytes came")
             return data
 
-        try:
-            return self._asked(file.path, ask)
-        except FileNotFoundError:
-            raise changed(file.path, "it is gone") from None
+        data = self._asked(file.path, ask)
+        if data is None:
+            raise changed(file.path, "it is gone")
+        return data
 
     def _check_same(self, file: StoredFile) -> None:
         found = self.status(file.path)
@@ -214,8 +208,8 @@ class FsspecStore:
             raise DatasetError(message)
         return StoredFile(path=path, num_bytes=size, version=version_of(found))
 
-    def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer:
-        """Return what a call of the file system answers; FileNotFoundError is the caller's."""
+    def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer | None:
+        """Return what a call of the file system answers; None where nothing is there."""
         _check_path(self._scheme, path)
 
         def once() -> Answer:
@@ -236,7 +230,9 @@ class FsspecStore:
             anonymous = anonymous or (self._scheme == "gs" and not files.credentials.credentials)
             raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
-        return attempted(once, path=path)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return attempted(once, path=path)
+        return None
 
     def _filesystem(self, around: Surroundings, path: str, *, anonymous: bool) -> Any:
         """Return fsspec's file system of a path for this process."""
