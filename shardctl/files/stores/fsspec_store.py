@@ -17,20 +17,8 @@ from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
-from shardctl.files.stores.failures import (
-    RETRIED_STATUSES,
-    Surroundings,
-    TransientError,
-    as_failure,
-    attempted,
-    causes,
-    changed,
-    limits,
-    said,
-    shown,
-    slots,
-    surroundings,
-)
+from shardctl.files.stores import failures
+from shardctl.files.stores.failures import said, shown
 from shardctl.files.stores.ranges import RemoteSource
 from shardctl.files.stores.store import StoredFile
 
@@ -184,22 +172,24 @@ class FsspecStore:
                 )
             if len(data) < stop - start:
                 self._check_same(file)
-                raise TransientError(f"truncated: {len(data)} of {stop - start} bytes came")
+                raise failures.TransientError(
+                    f"truncated: {len(data)} of {stop - start} bytes came"
+                )
             return data
 
         data = self._asked(file.path, ask)
         if data is None:
-            raise changed(file.path, "it is gone")
+            raise failures.changed(file.path, "it is gone")
         return data
 
     def _check_same(self, file: StoredFile) -> None:
         found = self.status(file.path)
         if found is None:
-            raise changed(file.path, "it is gone")
+            raise failures.changed(file.path, "it is gone")
         # Some say less in a listing than of one file: then the size alone is compared.
         comparable = found.version.partition(":")[0] == file.version.partition(":")[0]
         if found.num_bytes != file.num_bytes or (comparable and found.version != file.version):
-            raise changed(file.path)
+            raise failures.changed(file.path)
 
     def _stored(self, path: str, found: dict[str, Any]) -> StoredFile:
         size = found.get("size")
@@ -213,13 +203,13 @@ class FsspecStore:
         _check_path(self._scheme, path)
 
         def once() -> Answer:
-            around = surroundings(*_VARIABLES)
+            around = failures.surroundings(*_VARIABLES)
             anonymous = around in _ANONYMOUS
             files = self._filesystem(around, path, anonymous=anonymous)
             try:
-                with slots():
+                with failures.slots():
                     return call(files, files._strip_protocol(path))
-            except (ShardctlError, TransientError, NotADirectoryError):
+            except (ShardctlError, failures.TransientError, NotADirectoryError):
                 raise
             except Exception as error:
                 failure = error
@@ -231,10 +221,10 @@ class FsspecStore:
             raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
-            return attempted(once, path=path)
+            return failures.attempted(once, path=path)
         return None
 
-    def _filesystem(self, around: Surroundings, path: str, *, anonymous: bool) -> Any:
+    def _filesystem(self, around: failures.Surroundings, path: str, *, anonymous: bool) -> Any:
         """Return fsspec's file system of a path for this process."""
         host = "" if self._scheme in _LOGINS else path.partition("://")[2].partition("/")[0]
         try:
@@ -252,11 +242,11 @@ class FsspecStore:
 
 
 # Where there were no credentials, so that buckets are read as by everybody.
-_ANONYMOUS: set[Surroundings] = set()
+_ANONYMOUS: set[failures.Surroundings] = set()
 
 
 @cache
-def _made(around: Surroundings, scheme: str, host: str, anonymous: bool) -> Any:
+def _made(around: failures.Surroundings, scheme: str, host: str, anonymous: bool) -> Any:
     import fsspec
 
     if scheme == "gs":
@@ -269,7 +259,7 @@ def _made(around: Surroundings, scheme: str, host: str, anonymous: bool) -> Any:
         import s3fs  # noqa: F401
         from fsspec.asyn import sync
 
-        bounds = limits()
+        bounds = failures.limits()
         given = (fsspec.config.conf.get("s3") or {}).get("config_kwargs", {})
         config = {
             "connect_timeout": bounds.connect_timeout,
@@ -301,7 +291,7 @@ def _google() -> Any:
     options = {
         # HTTPS_PROXY, which the clients of other places heed by themselves.
         "session_kwargs": {"trust_env": True, **settings.get("session_kwargs", {})},
-        "requests_timeout": limits().timeout,
+        "requests_timeout": failures.limits().timeout,
         "skip_instance_cache": True,
         "use_listings_cache": False,
     }
@@ -326,7 +316,7 @@ def _google() -> Any:
 
 
 def _in_time(files: Any, num_bytes: int = 0) -> dict[str, Any]:
-    return {"timeout": limits().seconds_for(num_bytes)} if files.async_impl else {}
+    return {"timeout": failures.limits().seconds_for(num_bytes)} if files.async_impl else {}
 
 
 def _check_path(scheme: str, path: str) -> None:
@@ -363,7 +353,7 @@ def version_of(found: dict[str, Any]) -> str:
 
 def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Exception:
     """Return what an exception of a file system comes to; FileNotFoundError is one itself."""
-    chain = list(causes(error))
+    chain = list(failures.causes(error))
     status, code = _answer_in(chain)
     names = [code, *(type(each).__name__ for each in chain)]
     end = next((_ENDS[name] for name in names if name in _ENDS), None)
@@ -372,12 +362,14 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     if end is None and (isinstance(error, FileNotFoundError) or status == 404):
         return FileNotFoundError()
     answer = f"{status} {said(code, 40)}" if code and not code.isdigit() else f"{status}"
-    if end is None and (status in RETRIED_STATUSES or any(word in code for word in _RETRIED_CODES)):
-        return TransientError(f"the server answers {answer}")
+    if end is None and (
+        status in failures.RETRIED_STATUSES or any(word in code for word in _RETRIED_CODES)
+    ):
+        return failures.TransientError(f"the server answers {answer}")
     if "TransportError" in names:
-        return TransientError(f"the login of {_LOGINS[scheme].who} cannot be reached")
+        return failures.TransientError(f"the login of {_LOGINS[scheme].who} cannot be reached")
     if status in (412, 416):
-        return changed(path, "it is another file now")
+        return failures.changed(path, "it is another file now")
     useless = next((name for name in names if _USELESS.match(name)), None)
     forbidden = status in (401, 403) or any(
         isinstance(each, PermissionError) or str(each).startswith("Forbidden") for each in chain
@@ -389,7 +381,7 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     if useless or forbidden or end == _ENDS["RepositoryNotFoundError"]:
         _ANONYMOUS.clear()  # so that a login is noticed
         _made.cache_clear()
-    return as_failure(error, path) if end is None else _end(path, end)
+    return failures.as_failure(error, path) if end is None else _end(path, end)
 
 
 def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:

@@ -36,7 +36,7 @@ class Rename(NamedTuple):
     new: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TfdsSplit:
     """A split as TFDS is told of it.
 
@@ -97,14 +97,7 @@ def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetad
         template = _template(files, dataset, split)
         if template is None:
             renames += _renames(files, dataset, split)
-        splits.append(
-            TfdsSplit(
-                name=split.name,
-                num_examples=split.num_examples,
-                num_shards=split.num_shards,
-                template=template,
-            )
-        )
+        splits.append(TfdsSplit(split.name, split.num_examples, split.num_shards, template))
     return TfdsMetadata(
         name=dataset.name,
         version=version,

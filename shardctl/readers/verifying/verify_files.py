@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
@@ -14,7 +15,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
-from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.files_on_disk import FilesOnDisk, check_files
 from shardctl.readers.index.bare import naming_damaged
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.runner import RunnerLike
@@ -25,13 +26,6 @@ from shardctl.readers.verifying.file_checks import (
     note_finding,
     read_record_files,
 )
-
-# What names and sizes show, beside what the files hold.
-_OF_NAMES: dict[ProblemKind, FindingKind] = {
-    "extra": "extra",
-    "wrong-count": "wrong-count",
-    "size": "size",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -201,17 +195,16 @@ def _findings_of_names(
     """Yield what listing the folders shows; the size of a split where its files are sound."""
     asked_for = {None, *(split.name for split in splits)}
     for problem in on_disk.problems:
-        kind = _OF_NAMES.get(problem.kind)
-        if kind is None or problem.split not in asked_for:
-            continue
-        if kind == "size" and problem.split in damaged:
+        kind, of_size = problem.kind, problem.kind == "size" and problem.split in damaged
+        # What is missing or empty shows in what the files hold.
+        if kind in ("missing", "empty") or problem.split not in asked_for or of_size:
             continue
         yield FileFinding(
             filename=problem.filename,
             expected=None,
             found=None,
             reason=problem.text,
-            kind=kind,
+            kind=cast(FindingKind, kind),
             split=problem.split,
         )
 
