@@ -11,11 +11,7 @@ from typing import TYPE_CHECKING
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import (
-    DATASET_INFO_FILENAME,
-    DEFAULT_FILE_FORMAT,
-    DEFAULT_TEMPLATE,
-)
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
