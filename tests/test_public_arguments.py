@@ -15,8 +15,8 @@ import pytest
 
 import shardctl
 from shardctl.core.order.order import Order
-from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.phrase import option_name
+from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import ShardctlError
 from tests.cases import add_cases
 from tests.late_modules import needs
