@@ -10,7 +10,7 @@ import pytest
 
 from shardctl.cli.app import application
 from shardctl.cli.main import COMMANDS
-from shardctl.cli.options.names import long_names, main_name, other_names
+from shardctl.cli.options.names import long_names, main_name
 from shardctl.core.settings.table import SETTINGS
 from shardctl.errors import UsageError
 from tests.children import write_shardctl
@@ -44,16 +44,6 @@ def test_every_alias_of_every_setting_is_an_option(command: str) -> None:
                 assert main_name(names, f"no_{alias}") == f"no-{option}"
             else:
                 assert main_name(names, f"no-{alias}") == f"no-{alias}"
-
-
-def test_other_names_are_those_that_are_understood() -> None:
-    names = long_names(options_of("lint"))
-    others = other_names(names)
-    assert others["batch-size"] == "batch"
-    assert others["no-repeat-filenames"] == "no-repeat-files"
-    assert others["try-autocache"] == "autocache"
-    assert all(main_name(names, other) == name for other, name in others.items())
-    assert not set(others) & names
 
 
 def test_what_could_be_several_is_asked() -> None:
