@@ -101,7 +101,7 @@ class ResumeOptions:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def check(self, refuse_no_spec: Callable[[], None]) -> None:
+    def check(self, refuse_no_spec: Callable[[], None] = lambda: None) -> None:
         """Refuse what does not say how far the pipeline got, or what has no meaning there.
 
         Raises:

@@ -28,7 +28,7 @@ from shardctl.cli.options.shared import (
 )
 from shardctl.cli.output import ProgressBars, warn
 from shardctl.core.phrase import option_name
-from shardctl.core.progress import watched_by
+from shardctl.core.progress import watched_by, watching
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -99,6 +99,7 @@ def verify(
     words = specs or []
     wanted: Take = "all" if take == -1 else take
     others = {"plan": plan, "allow_version": allow_version or None}
+    found: Any
     if files:
         counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), "take": take, **others}
@@ -183,7 +184,7 @@ def _files(
 
     with naming_damaged():
         dataset = chosen_dataset(source, project_here(source))
-    return verify_files(dataset, *splits, jobs=jobs, runner=runner)
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watching())
 
 
 def _order(
