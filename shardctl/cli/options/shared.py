@@ -303,7 +303,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
     A format that the command does not have, or that has no place there, is refused before it
     begins.
     """
-    hints = get_type_hints(command, include_extras=True)
+    hints, said = get_type_hints(command, include_extras=True), options_of(command)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type[Any], list[str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
@@ -314,7 +314,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             parameters += members
         else:
             default, name = parameter.default, parameter.name
-            parameters.append(typer_parameter(name, annotation, default, said=options_of(command)))
+            parameters.append(typer_parameter(name, annotation, default, said=said))
     parameters.append(typer_parameter("color", ColorOption))
 
     @wraps(command)
