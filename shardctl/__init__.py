@@ -179,9 +179,10 @@ if TYPE_CHECKING:
     )
     from shardctl.tfds.inspecting.inspect import inspect as inspect
     from shardctl.tfds.verifying.verify import verify as verify
-    from shardctl.api.list_datasets import list_datasets as list  # noqa: F401
-    from shardctl.planning.eval.eval import evaluate as eval  # noqa: F401
+
     # isort: on
+    eval = evaluate
+    list = list_datasets  # type: ignore[has-type]  # which imports this module
 
 __version__ = "0.2.0"
 
