@@ -43,12 +43,16 @@ def simulate(
     reading: OrderOptions,
     out: OutputOptions,
     spec: SpecArgument = None,
-    skip: Annotated[Any, number("Begin after N examples of the whole order.", minimum=0)] = 0,
-    take: Annotated[Any, number("Show N examples, -1 for all.", minimum=-1)] = 20,
+    skip: Annotated[Any, number(minimum=0)] = 0,
+    take: Annotated[Any, number(minimum=-1)] = 20,
     picture: PictureOption = None,
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 
+
+    Options:
+      --skip N: Begin after N examples of the whole order.
+      --take N: Show N examples, -1 for all.
 
     Examples:
       # The ids that TFDS reads first, and which slot reads which shard, drawn as strips
