@@ -198,7 +198,9 @@ def _shard(plan: ResumePlan) -> ShardCall | None:
 def _with_tfds(plan: ResumePlan) -> Iterator[str]:
     """Yield what makes `ds` of the instructions, and the calls behind it."""
     own = [source.spec for source in plan.sources if source.spec is not None]
-    spec = own[0] if own else plan.spec
+    # Readers of stages may be several, which is no spec: the splits that have the files will do.
+    splits = dict.fromkeys(piece.split.name for piece in reading_of(plan).ranges)
+    spec = own[0] if own else plan.spec if reads_spec(plan.settings) else "+".join(splits)
     config = {"split": literal(spec), "read_config": "rest_config(INSTRUCTIONS)"}
     yield from call("ds = builder.as_dataset", keywords(config))
     if _shard(plan) is not None:
