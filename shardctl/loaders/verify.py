@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -324,33 +324,26 @@ def _dataset(random: Random) -> Dataset:
 
 def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
     """Return values of the settings that a loader takes; half of them are left as they are."""
-
-    def seed() -> int:
-        return random.choice((0, 1, 42, random.randrange(1000), random.randrange(2**32)))
-
-    def host() -> Host:
-        count = random.randrange(1, 6)
-        return Host(index=random.randrange(count), count=count)
-
-    draws: dict[str, Callable[[], Any]] = {
-        "shuffle": lambda: random.random() < 0.7,
-        "shuffle_seed": seed,
-        "global_seed": seed,
-        "epochs": lambda: random.choice((2, 3)),
-        "pass_index": lambda: random.choice((1, 2, 5)),
-        "host": host,
-        "host_by": lambda: random.choice(("even", "examples")),
-        "drop_shard_remainder": lambda: True,
-        "batch": lambda: random.choice((1, 2, 3, 4, 7, 8, 16, 33)),
-        "buffer": lambda: random.choice((1, 2, 3, 5, 16, 64, 100, 5000)),
-        "buffer_seed": seed,
-        "streaming": lambda: random.random() < 0.5,
-        "arrow": lambda: random.random() < 0.5,
-        "before_shuffle": lambda: random.choice(BEFORE_SHUFFLE),
-        "input_shards": lambda: random.choice((1, 2, 10)),
+    seeds = (0, 1, 42, random.randrange(1000), random.randrange(2**32))
+    count = random.randrange(1, 6)
+    choices: dict[str, Sequence[Any]] = {
+        "shuffle": (True, True, False),
+        **dict.fromkeys(("shuffle_seed", "global_seed", "buffer_seed"), seeds),
+        "epochs": (2, 3),
+        "pass_index": (1, 2, 5),
+        "host": [Host(index=index, count=count) for index in range(count)],
+        "host_by": ("even", "examples"),
+        "drop_shard_remainder": (True,),
+        "batch": (1, 2, 3, 4, 7, 8, 16, 33),
+        "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),
+        **dict.fromkeys(("streaming", "arrow"), (True, False)),
+        "before_shuffle": BEFORE_SHUFFLE,
+        "input_shards": (1, 2, 10),
     }
     values: dict[str, Any] = {
-        name: draws[name]() for name in draws if name in loader.takes and random.random() < 0.5
+        name: random.choice(choices[name])
+        for name in choices
+        if name in loader.takes and random.random() < 0.5
     }
     if "batch" in values and "drop_remainder" in loader.takes and random.random() < 0.4:
         values["drop_remainder"] = True

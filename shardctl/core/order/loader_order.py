@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,20 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.settings.read_settings import ReadSettings
+
+
+def _of_rule(name: str) -> Any:
+    """Return the property of an order that is the one of what its rule hands out."""
+    told = getattr(Order, name).__doc__
+    return property(lambda order: getattr(order.handed_out, name), doc=told)
+
+
+# Settings that a rule is asked by their own names.
+_ASKED = (
+    *("shuffle", "global_seed", "epochs", "host_by", "drop_shard_remainder", "persistent_workers"),
+    *("batch", "drop_remainder", "buffer", "buffer_seed"),
+    *("streaming", "arrow", "before_shuffle", "input_shards"),
+)
 
 
 class LoaderOrder(Order):
@@ -57,30 +72,17 @@ class LoaderOrder(Order):
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
         host = settings.host
         self.asked = Asked(
+            **{name: getattr(settings, name) for name in _ASKED},
             lengths=self.reads.take,
+            shard_lengths=self._lengths_of_shards(),
+            file_format=dataset.file_format,
             version=self.version,
-            shuffle=settings.shuffle,
             seed=settings.shuffle_seed,
-            global_seed=settings.global_seed,
             first_epoch=settings.pass_index,
-            epochs=settings.epochs,
             shares=host is not None,
             host=0 if host is None else host.index,
             num_hosts=1 if host is None else host.count,
-            host_by=settings.host_by,
-            drop_shard_remainder=settings.drop_shard_remainder,
             workers=settings.workers or 0,
-            persistent_workers=settings.persistent_workers,
-            batch=settings.batch,
-            drop_remainder=settings.drop_remainder,
-            buffer=settings.buffer,
-            buffer_seed=settings.buffer_seed,
-            streaming=settings.streaming,
-            file_format=dataset.file_format,
-            arrow=settings.arrow,
-            before_shuffle=settings.before_shuffle,
-            input_shards=settings.input_shards,
-            shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
         self._assumptions = tuple(assumptions)
@@ -100,35 +102,12 @@ class LoaderOrder(Order):
             )
         return self.reads.examples_in_shard
 
-    @property
-    def epoch_size(self) -> int:
-        """Number of examples in the first epoch of this process."""
-        return self.handed_out.epoch_size
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples handed out in all epochs."""
-        return self.handed_out.num_examples
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether the loader mixes anything."""
-        return self.handed_out.shuffles
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether an epoch is a uniform permutation."""
-        return self.handed_out.is_uniform
-
-    @property
-    def is_made_whole(self) -> bool:
-        """Whether an epoch is made as a whole before any place in it is known."""
-        return self.handed_out.is_made_whole
-
-    @property
-    def num_in_turn(self) -> int | None:
-        """How many files are streamed at once, None where examples are read by their index."""
-        return self.handed_out.num_in_turn
+    epoch_size = _of_rule("epoch_size")
+    num_examples = _of_rule("num_examples")
+    shuffles = _of_rule("shuffles")
+    is_uniform = _of_rule("is_uniform")
+    is_made_whole = _of_rule("is_made_whole")
+    num_in_turn = _of_rule("num_in_turn")
 
     @property
     def unshuffled(self) -> str:

@@ -23,6 +23,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import either, in_short
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.quality import score as scores
 from shardctl.planning.quality.across import (
     AcrossEpochs,
     AcrossHosts,
@@ -41,17 +42,6 @@ from shardctl.planning.quality.sample import (
     epoch_length,
     sample_epoch,
 )
-from shardctl.planning.quality.score import (
-    FAIR,
-    GOOD,
-    Metric,
-    Score,
-    Verdict,
-    lowest_uniform,
-    score_of,
-    verdict_of,
-)
-from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
@@ -89,9 +79,9 @@ class Quality(Tabular):
     window: int
     assumed: Mapping[str, Any]
     num_classes: int | None
-    score: Score
-    verdict: Verdict
-    metrics: tuple[Metric, ...]
+    score: scores.Score
+    verdict: scores.Verdict
+    metrics: tuple[scores.Metric, ...]
     by_position: tuple[Part, ...]
     tail: Part | None
     across_epochs: AcrossEpochs | None
@@ -107,7 +97,7 @@ class Quality(Tabular):
     warnings: tuple[str, ...] = ()
 
     @property
-    def weakest(self) -> Metric:
+    def weakest(self) -> scores.Metric:
         """The metric that lowers the score most."""
         counted = [metric for metric in self.metrics if metric.scale != "shown"]
         return min(counted, key=lambda metric: metric.score)
@@ -214,12 +204,11 @@ def quality_of(
         element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
         resolved=planned.resolved,
         asked=order,
-        storage=storage_order(order),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
-    score = score_of(metrics)
+    score = scores.score_of(metrics)
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
     return Quality(
         spec=planned.spec,
@@ -229,7 +218,7 @@ def quality_of(
         assumed=assumed,
         num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
         score=score,
-        verdict=verdict_of(score, order),
+        verdict=scores.verdict_of(score, order),
         metrics=metrics,
         by_position=parts,
         tail=tail,
@@ -315,7 +304,7 @@ def _window(order: Order, num_examples: int) -> int:
 
 def _metrics(
     order: Order, sample: OrderSample, window: int, num_classes: int | None
-) -> tuple[Metric, ...]:
+) -> tuple[scores.Metric, ...]:
     found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         found.append(shards_in_batch(sample, window))
@@ -331,12 +320,12 @@ def _metrics(
 # Is an order as good as the least that is asked for, and what is the cheapest cure?
 
 # The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
-_RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
-_SHORT: dict[str, Verdict] = {"uniform": "close to uniform"}
+_RANKS: tuple[scores.Verdict, ...] = get_args(scores.Verdict)[:-1]
+_SHORT: dict[str, scores.Verdict] = {"uniform": "close to uniform"}
 MINIMUM_WORDS = (*_RANKS[1:-2], *_SHORT)
 
 
-def minimum_score(value: object) -> float | Verdict:
+def minimum_score(value: object) -> float | scores.Verdict:
     """Return the least that a score is to be: a number, or the verdict that a word names.
 
     >>> minimum_score("0.8"), minimum_score("good"), minimum_score("uniform")
@@ -363,7 +352,7 @@ def minimum_score(value: object) -> float | Verdict:
     return number
 
 
-def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
+def reaches(score: scores.Score, verdict: scores.Verdict, minimum: float | scores.Verdict) -> bool:
     """Return whether a score is enough: for a number the score itself, for a word its verdict.
 
     One of which nothing can be told reaches no word.
@@ -373,7 +362,7 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
     return verdict in _RANKS and _RANKS.index(verdict) >= _RANKS.index(minimum)
 
 
-def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
+def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
     """Return why an order is not as good as the least that is asked for, and the cheapest cure.
 
     None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
@@ -381,7 +370,7 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     """
     if reaches(plan.score, plan.verdict, minimum):
         return None
-    least = lowest_uniform(plan.score)
+    least = scores.lowest_uniform(plan.score)
     said = f"score {plan.score.value:.4f} ({plan.verdict})"
     if not isinstance(minimum, str):
         said += f" is below {minimum:g}"
@@ -405,7 +394,7 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
             "{}; change the shuffles of {stages}",
             said if table is None else f"{said}; cheapest cure: {table}",
         )
-    target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
+    target = {"fair": scores.FAIR, "good": scores.GOOD}.get(str(minimum), minimum)
     if not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)
         is_less = cheapest is None or (smallest.buffer or 0) < (cheapest.buffer or 0)
@@ -425,11 +414,11 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     )
 
 
-def _is_cure(choice: Alternative, minimum: float | Verdict) -> bool:
+def _is_cure(choice: Alternative, minimum: float | scores.Verdict) -> bool:
     return not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
 
 
-def _is_enough(plan: Quality, buffer: int, minimum: float | Verdict) -> bool:
+def _is_enough(plan: Quality, buffer: int, minimum: float | scores.Verdict) -> bool:
     """Return whether a buffer cures, which a score alone does not say of few examples."""
     measured = plan.question.measured(with_buffer(plan.question.settings, buffer))
     return reaches(measured.score, measured.verdict, minimum)
@@ -450,8 +439,8 @@ class Part:
 
     start: int
     stop: int
-    score: Score
-    metrics: tuple[Metric, ...]
+    score: scores.Score
+    metrics: tuple[scores.Metric, ...]
     mean_storage: float
 
 
@@ -485,7 +474,7 @@ def _part(
     return Part(
         start=start,
         stop=start + piece.length if piece.complete else round(last * sample.num_positions),
-        score=score_of(metrics),
+        score=scores.score_of(metrics),
         metrics=tuple(metrics),
         mean_storage=(float(piece.ranks.mean()) + 0.5) / sample.num_ranks,
     )

@@ -6,15 +6,8 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Source
-from shardctl.core.stages.stages import (
-    Batch,
-    ChooseFromDatasets,
-    Range,
-    SampleFromDatasets,
-    Shuffle,
-    Take,
-)
 from shardctl.planning.lint.chains import Chain, count_of, of_type, repeats
 from shardctl.planning.lint.context import LintContext
 from shardctl.planning.lint.rule import Violation, rule
@@ -27,7 +20,7 @@ _MUCH = 0.05  # the part of the other inputs from which it matters that it is ne
 def drifting_mixture(context: LintContext) -> Iterator[Violation]:
     """Find a mixture that goes on with the rest of its inputs."""
     for chain, source, drawn in _mixtures(context):
-        if not isinstance(source, SampleFromDatasets) or source.stop_on_empty:
+        if not isinstance(source, ast.SampleFromDatasets) or source.stop_on_empty:
             continue
         finite = [one for one in drawn if one.end != math.inf]
         if not finite or _cut_before(chain, drawn):
@@ -63,7 +56,7 @@ def cut_mixture(context: LintContext) -> Iterator[Violation]:
             )
 
 
-Mixture = SampleFromDatasets | ChooseFromDatasets
+Mixture = ast.SampleFromDatasets | ast.ChooseFromDatasets
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,11 +100,11 @@ def _mixtures(context: LintContext) -> Iterator[tuple[Chain, Mixture, list[_Draw
 
 def _weights(source: Source) -> tuple[float, ...] | None:
     """Return how often each input is chosen; None where that is not known."""
-    if isinstance(source, SampleFromDatasets):
+    if isinstance(source, ast.SampleFromDatasets):
         return source.weights or (1.0,) * len(source.inputs)
-    if isinstance(source, ChooseFromDatasets):
+    if isinstance(source, ast.ChooseFromDatasets):
         choices = source.choices
-        in_turn = choices.source == Range(stop=len(source.inputs))
+        in_turn = choices.source == ast.Range(stop=len(source.inputs))
         if in_turn and len(choices.stages) == 1 and repeats(choices.stages[0]):
             return (1.0,) * len(source.inputs)
     return None
@@ -120,10 +113,10 @@ def _weights(source: Source) -> tuple[float, ...] | None:
 def _cut_before(chain: Chain, drawn: list[_Drawn]) -> bool:
     """Whether a take ends the mixture well before an input runs dry."""
     stages = (*chain.pipeline.stages, *chain.behind)
-    takes = [take.count for take in of_type(stages, Take) if take.count >= 0]
+    takes = [take.count for take in of_type(stages, ast.Take) if take.count >= 0]
     unknown = any(one.end is None for one in drawn)
     if not takes or unknown or any(map(repeats, stages)):
         return False
-    size = math.prod(batch.size for batch in of_type(stages, Batch))
-    held = sum(shuffle.buffer for shuffle in of_type(stages, Shuffle))
+    size = math.prod(batch.size for batch in of_type(stages, ast.Batch))
+    held = sum(shuffle.buffer for shuffle in of_type(stages, ast.Shuffle))
     return min(takes) * size + held < _ALIKE * min(map(_end_of, drawn))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import unstated_reading
-from shardctl.core.stages.stages import Map, Prefetch, Read, Take
+from shardctl.core.stages import stages as ast
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import AUTOCACHE_BYTES, CYCLE_PREFETCH_FACTOR, DEFAULT_CYCLE
 from shardctl.planning.lint.chains import Chain, of_type
@@ -39,7 +39,11 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
         return  # without the assertion, or files that TFDS does not read
     for chain in context.chains:
         source = chain.pipeline.source
-        if not isinstance(source, Read) or not source.has_cardinality or source.data is not None:
+        if (
+            not isinstance(source, ast.Read)
+            or not source.has_cardinality
+            or source.data is not None
+        ):
             continue
         reader, mode, host = context.settings_of(source), context.host_mode, context.host
         if reader.host is not None:
@@ -65,12 +69,14 @@ def _is_cut(chain: Chain, take: int | None, num_examples: int) -> bool:
 
     What is read ahead counts for nothing, since its error comes when it is asked for.
     """
-    own = [stage for stage in chain.pipeline.stages if not isinstance(stage, Map | Prefetch)]
+    own = [
+        stage for stage in chain.pipeline.stages if not isinstance(stage, ast.Map | ast.Prefetch)
+    ]
     found = cut(tuple(own))
     asked = [take] if found is None else [take, found[1]]
     if any(one is not None and one <= num_examples for one in asked):
         return True
-    return any(stage.count >= 0 for stage in of_type(chain.behind, Take))
+    return any(stage.count >= 0 for stage in of_type(chain.behind, ast.Take))
 
 
 @rule("SC023", "repeat_files")

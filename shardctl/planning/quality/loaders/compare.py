@@ -103,8 +103,7 @@ def compare_loaders(
             f"{resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
-    storage = storage_order(order_of(resolved, ReadSettings()).order)  # kept: most ways read it
-    sizes = storage.shard_sizes
+    sizes = storage_order(order_of(resolved, ReadSettings()).order).shard_sizes
     ways = tuple(
         way_to_read(resolved, way, num_hosts)
         for way in ways_to_read(settings, resolved.dataset.file_format)
