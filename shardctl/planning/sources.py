@@ -225,7 +225,7 @@ _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 _LESS = phrase("end the stages earlier with take(N), or read a part as train[:1%]")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class _Extent:
     """At most how many examples a pipeline hands out, in elements of how many, and of what.
 
@@ -271,30 +271,27 @@ def progress_of(
 
 
 def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> _Extent:
-    extent = _source_extent(pipeline.source, sizes)
-    examples, width = extent.examples, extent.width
-    readings, counted, seeded = extent.readings, extent.counted, extent.seeded
+    found = _source_extent(pipeline.source, sizes)
     for stage in pipeline.stages:
-        if isinstance(stage, ast.Repeat):
-            times = inf if stage.count is None else stage.count
-            examples, readings = _times(examples, times), _times(readings, times)
-        elif isinstance(stage, ast.Batch):
-            width *= stage.size
-        elif isinstance(stage, ast.Take) and stage.count >= 0:
-            examples = min(examples, stage.count * width)
-            # Of what has no end, as often as there are examples left of it at most.
-            readings = min(readings, max(1.0, examples))
-        elif isinstance(stage, ast.Concatenate):
-            other = _extent(stage.other, sizes)
-            examples, width = examples + other.examples, max(width, other.width)
-            readings, counted = max(readings, other.readings), counted or other.counted
-            seeded |= other.seeded
-        elif isinstance(stage, ast.Shuffle):
-            seeded |= stage.reshuffle is not False
-        counted |= isinstance(stage, ast.Filter)
-    return _Extent(
-        examples=examples, width=width, readings=readings, counted=counted, seeded=seeded
-    )
+        match stage:
+            case ast.Repeat():
+                times = inf if stage.count is None else stage.count
+                found.examples *= times if found.examples else 0
+                found.readings *= times if found.readings else 0
+            case ast.Batch():
+                found.width *= stage.size
+            case ast.Take() if stage.count >= 0:
+                found.examples = min(found.examples, stage.count * found.width)
+                # Of what has no end, as often as there are examples left of it at most.
+                found.readings = min(found.readings, max(1.0, found.examples))
+            case ast.Concatenate():
+                both = [found, _extent(stage.other, sizes)]
+                found = _together(both, width=max(part.width for part in both))
+            case ast.Shuffle():
+                found.seeded |= stage.reshuffle is not False
+            case ast.Filter():
+                found.counted = True
+    return found
 
 
 def _source_extent(source: Source, sizes: Mapping[ast.Read, int]) -> _Extent:
@@ -303,15 +300,16 @@ def _source_extent(source: Source, sizes: Mapping[ast.Read, int]) -> _Extent:
     parts = [_extent(part, sizes) for part in source.fed_by]
     if not parts:
         return _Extent(examples=inf)
+    found = _together(parts, width=sum(part.width for part in parts))
+    found.counted |= isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets)
+    return found
+
+
+def _together(parts: Sequence[_Extent], *, width: float) -> _Extent:
     return _Extent(
         examples=sum(part.examples for part in parts),
-        width=sum(part.width for part in parts),
+        width=width,
         readings=max(part.readings for part in parts),
-        counted=isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets)
-        or any(part.counted for part in parts),
+        counted=any(part.counted for part in parts),
         seeded=any(part.seeded for part in parts),
     )
-
-
-def _times(number: float, times: float) -> float:
-    return 0 if not number else number * times

@@ -62,11 +62,20 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise UsageError("whole numbers, with commas, are needed") from None
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, str) and item for item in items):
-        raise UsageError("text, or a list of texts, is needed")
-    return tuple(items)
+def _list_of(kind: type, needed: str) -> Callable[[object], tuple[Any, ...]]:
+    """Return what takes a value of a kind, or a list of such values."""
+
+    def take(value: object) -> tuple[Any, ...]:
+        items = value if isinstance(value, list) else [value]
+        if not all(type(item) is kind and item != "" for item in items):
+            raise UsageError(f"{needed} is needed")
+        return tuple(items)
+
+    return take
+
+
+_texts = _list_of(str, "text, or a list of texts,")
+_numbers = _list_of(int, "a list of whole numbers")
 
 
 def _codes(value: object) -> tuple[str, ...]:
@@ -74,12 +83,7 @@ def _codes(value: object) -> tuple[str, ...]:
 
 
 def _seeds(value: object) -> tuple[int, ...]:
-    if isinstance(value, str):
-        return parse_seeds(value)
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
-        raise UsageError("a list of whole numbers is needed")
-    return tuple(items)
+    return parse_seeds(value) if isinstance(value, str) else _numbers(value)
 
 
 def _severity(value: object) -> str:
