@@ -370,58 +370,38 @@ def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
     """
     if reaches(plan.score, plan.verdict, minimum):
         return None
-    least = scores.lowest_uniform(plan.score)
-    said = f"score {plan.score.value:.4f} ({plan.verdict})"
-    if not isinstance(minimum, str):
-        said += f" is below {minimum:g}"
-        if minimum > plan.score.expected:
-            return (
-                f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
-            )
-    elif plan.verdict == "cannot tell":
-        said += f": a uniform permutation of so few examples may score {least:.4f}"
+    said, uniform = f"score {plan.score.value:.4f} ({plan.verdict})", plan.score.expected
+    if isinstance(minimum, str):
+        least = scores.lowest_uniform(plan.score)
+        few = f": a uniform permutation of so few examples may score {least:.4f}"
+        said += few if plan.verdict == "cannot tell" else f" is not {minimum}"
+    elif minimum > uniform:
+        also = f"so is a uniform permutation, which scores {uniform:.4f}"
+        return f"{said} is below {minimum:g}, and {also}"
     else:
-        said += f" is not {minimum}"
-    if not has_alternatives(plan.order.settings):
+        said += f" is below {minimum:g}"
+    settings = plan.order.settings
+    if not has_alternatives(settings):
         return said
-    cures = [choice for choice in plan.alternatives[1:] if _is_cure(choice, minimum)]
-    cheapest = min(cures, key=lambda choice: choice.buffer or 0, default=None)
-    table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"
-    if cheapest is not None and cheapest.buffer is None:
-        return f"{said}; cheapest cure: {table}"
-    if not plan.order.settings.takes("buffer"):
-        return phrase(
-            "{}; change the shuffles of {stages}",
-            said if table is None else f"{said}; cheapest cure: {table}",
-        )
+    cures: list[tuple[int, str]] = [
+        (choice.buffer or 0, f"{choice.change} (score {choice.score.value:.4f})")
+        for choice in plan.alternatives[1:]
+        if not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
+    ]
+    if not cures and not settings.takes("buffer"):
+        return phrase("{}; change the shuffles of {stages}", said)
     target = {"fair": scores.FAIR, "good": scores.GOOD}.get(str(minimum), minimum)
-    if not isinstance(target, str) and plan.verdict != "cannot tell":
+    is_free = any(not size for size, _ in cures)
+    if not is_free and not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)
-        is_less = cheapest is None or (smallest.buffer or 0) < (cheapest.buffer or 0)
-        if smallest.buffer and is_less and _is_enough(plan, smallest.buffer, minimum):
-            return phrase(
-                "{}; cheapest cure: {buffer=} (score {})",
-                said,
-                f"{smallest.score:.4f}",
-                buffer=smallest.buffer,
-            )
-    if table is not None:
-        return f"{said}; cheapest cure: {table}"
-    return phrase(
-        "{}; cheapest cure: {buffer=}, the whole epoch, which is uniform",
-        said,
-        buffer=plan.num_examples,
-    )
-
-
-def _is_cure(choice: Alternative, minimum: float | scores.Verdict) -> bool:
-    return not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
-
-
-def _is_enough(plan: Quality, buffer: int, minimum: float | scores.Verdict) -> bool:
-    """Return whether a buffer cures, which a score alone does not say of few examples."""
-    measured = plan.question.measured(with_buffer(plan.question.settings, buffer))
-    return reaches(measured.score, measured.verdict, minimum)
+        size, score = smallest.buffer, f"{smallest.score:.4f}"
+        # A score alone does not say of few examples that it is a cure.
+        measured = plan.question.measured(with_buffer(settings, size)) if size else None
+        if size and measured and reaches(measured.score, measured.verdict, minimum):
+            cures.append((size, phrase("{buffer=} (score {})", score, buffer=size)))
+    whole = phrase("{buffer=}, the whole epoch, which is uniform", buffer=plan.num_examples)
+    _, cure = min([*cures, (plan.num_examples + 1, whole)], key=lambda one: one[0])
+    return phrase("{}; cheapest cure: {}", said, cure)
 
 
 # How well is each part of an epoch mixed near by?
