@@ -96,7 +96,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule of one setting, which is all that the toys know."""
     monkeypatch.setattr(module, "NUM_SETTINGS", 5)
     loader = LOADERS["torch"]
-    takes = {name: loader.takes[name] for name in ("epochs", "batch", "drop_remainder")}
+    takes = ("epochs", "batch", "drop_remainder")
     known = replace(loader, takes=takes)
     monkeypatch.setitem(LOADERS, "torch", known)
 
@@ -147,7 +147,7 @@ def test_settings_with_workers_of_a_library_that_is_not_there_are_left_out(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loader = LOADERS["torch"]
-    takes = {name: loader.takes[name] for name in ("epochs", "workers")}
+    takes = ("epochs", "workers")
     known = replace(loader, takes=takes)
     monkeypatch.setitem(LOADERS, "torch", known)
     monkeypatch.setattr(module, "NUM_SETTINGS", 20)
