@@ -364,15 +364,11 @@ def files_of(order: LoaderOrder) -> list[str] | None:
 
 def _parts(order: LoaderOrder) -> list[tuple[int, int]]:
     """Return what is read of the files one after the other, nothing where that is all of it."""
-    reads, parts = order.reads, list[tuple[int, int]]()
-    before, whole = 0, True
-    columns = (reads.skip.tolist(), reads.take.tolist(), reads.examples_in_shard.tolist())
-    for skip, take, length in zip(*columns, strict=True):
-        start, stop = before + skip, before + skip + take
-        if parts and parts[-1][1] == start:
-            parts[-1] = parts[-1][0], stop
-        else:
-            parts.append((start, stop))
-        whole = whole and take == length
-        before += length
-    return [] if whole else parts
+    reads = order.reads
+    if np.array_equal(reads.take, reads.examples_in_shard):
+        return []
+    starts = np.cumsum(reads.examples_in_shard) - reads.examples_in_shard + reads.skip
+    stops = starts + reads.take
+    parted = np.flatnonzero(starts[1:] != stops[:-1])
+    first, last = starts[[0, *(parted + 1)]], stops[[*parted, -1]]
+    return list(zip(first.tolist(), last.tolist(), strict=True))
