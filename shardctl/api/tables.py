@@ -9,8 +9,8 @@ import base64
 import importlib
 from collections import deque
 from collections.abc import Iterator, Sequence
-from html import escape
 from functools import partial
+from html import escape
 from itertools import islice
 from typing import Any
 
@@ -168,9 +168,8 @@ def pictures_html(answer: Any) -> str:
 
 
 def _image(answer: Any) -> str:
-    from shardctl.rendering.pictures.drawers import pictures_of
-    from shardctl.rendering.pictures.picture import MOST_WORDS
-    from shardctl.rendering.pictures.svg import svg_file
+    from shardctl.rendering.pictures.svg import MOST_WORDS, svg_file
+    from shardctl.rendering.text.drawers import pictures_of
 
     pictures = pictures_of(answer)
     if not pictures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -20,16 +21,14 @@ _IN_PLACE = stat.S_IFCHR
 
 
 @contextlib.contextmanager
-def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iterator[BinaryIO]:
+def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
     written in place; a pipe that nobody reads within seconds is refused. An interrupt, a hang-up
     and SIGTERM remove the file as an error does. A process that is killed with SIGKILL leaves the
     temporary file `.NAME.shardctl-0` beside the target until that is written again (see
-    `temporary_file`). With `num_bytes` the room for it is taken first, which is why numpy.save is
-    fast, and the file is not synced: an array is quickly made again. In errors `what` names what is
-    written, where that is more than the file.
+    `temporary_file`). In errors `what` names what is written, where that is more than the file.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
@@ -56,14 +55,9 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
             raise _unwritable(path, what, _reason(path, error)) from None
         try:
             with os.fdopen(temporary.handle, "wb") as file:
-                if num_bytes:
-                    _reserve(temporary.handle, num_bytes)
                 yield file
                 file.flush()
-                if num_bytes is None:
-                    os.fsync(temporary.handle)
-                else:
-                    file.truncate()
+                os.fsync(temporary.handle)
             permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask()
             os.chmod(temporary.path, permissions)
             os.replace(temporary.path, target)
@@ -74,8 +68,7 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
             raise
         finally:
             temporary.release()
-        if num_bytes is None:
-            _sync_folder(os.path.dirname(target))
+        _sync_folder(os.path.dirname(target))
 
 
 def _real_path(path: str, what: str) -> str:
@@ -83,19 +76,6 @@ def _real_path(path: str, what: str) -> str:
         return os.path.realpath(path)
     except OSError:  # of the working folder, the only one that it asks for
         raise _unwritable(path, what, "the working folder is gone") from None
-
-
-def _reserve(handle: int, num_bytes: int) -> None:
-    """Take the room for a file where the file system can; a full disk shows at once."""
-    import errno
-
-    if not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(handle, 0, num_bytes)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            raise
 
 
 def _sync_folder(folder: str) -> None:
@@ -176,7 +156,7 @@ def _unwritable(path: str, what: str, reason: str) -> UsageError:
 
 # Temporary files beside a target: few known names, each locked by the process that writes it.
 
-NUM_NAMES = 8  # writers of one target at the same moment; one more waits for one of them
+NUM_NAMES = 64  # writers of one target at the same moment
 # Open for writing too: NFS locks no other file for one process alone (flock(2)).
 _TO_LOCK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -224,15 +204,14 @@ def temporary_file(target: str) -> TemporaryFile:
         OSError: no file can be made there, or all names are taken by files that stay.
     """
     made: TemporaryFile | None = None
-    while made is None:
-        names = list(temporary_names(target))
-        for name in names:
-            if made is None:
-                made = _made(name)
-            else:
-                _remove_dead(name)
+    for name in temporary_names(target):
         if made is None:
-            _wait_for(names[os.getpid() % NUM_NAMES])
+            made = _made(name)
+        else:
+            _remove_dead(name)
+    if made is None:
+        names = f"{os.path.basename(next(temporary_names(target)))} and others like it"
+        raise FileExistsError(errno.EEXIST, f"{names} are in the way; remove them")
     return made
 
 
@@ -266,35 +245,6 @@ def _remove_dead(path: str) -> None:
                 os.unlink(path)
         finally:
             os.close(handle)
-
-
-def _wait_for(path: str) -> None:
-    """Wait until the process that writes a file is done with it, and remove what it left.
-
-    Raises:
-        OSError: the file stays, since it is not ours or files have no locks here.
-    """
-    import fcntl
-
-    try:
-        handle = os.open(path, _TO_LOCK)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _in_the_way(path, error) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if _has_name(handle, path):
-            os.unlink(path)
-    except OSError as error:
-        raise _in_the_way(path, error) from None
-    finally:
-        os.close(handle)
-
-
-def _in_the_way(path: str, error: OSError) -> OSError:
-    text = f"{os.path.basename(path)} is in the way and stays ({error.strerror}); remove it"
-    return FileExistsError(error.errno, text)
 
 
 def _is_locked(handle: int) -> bool | None:

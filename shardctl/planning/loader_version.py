@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardctl.core.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
-from shardctl.core.phrase import misuse, phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
@@ -102,7 +102,7 @@ def _verified(loader: Loader, version: str) -> LoaderVersion | None:
 
 def _refuse_named(loader: Loader, version: str) -> LoaderVersion:
     there = f"{loader.library} {version}"
-    raise misuse(
+    raise refused(
         "{loader_version=}: of {} the order is known for {}; choose one of these, or install {} "
         "and run shardctl verify with {loader=}, which compares it with the order that is known",
         *(loader.library, choices(loader.proven), there),
@@ -117,7 +117,7 @@ def _refuse_installed(loader: Loader, version: str) -> LoaderVersion:
         there += f" with {package} {other}"
         known = f"{package} {choices(loader.beside[package])}"
         break
-    raise misuse(
+    raise refused(
         "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl verify "
         "with {loader=} compares the installed one with it",
         *(there, known),

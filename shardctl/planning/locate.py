@@ -17,7 +17,7 @@ from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order, check_answerable
-from shardctl.core.phrase import Argument, misuse, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.tabular import Tabular
@@ -180,7 +180,7 @@ def locate(
         *queries,
     ]
     if not asked:
-        raise misuse("nothing to locate: give {position=P}, {step=S}, {id=I} or {tfds_id=T}")
+        raise refused("nothing to locate: give {position=P}, {step=S}, {id=I} or {tfds_id=T}")
     return locate_in(plan_order(dataset, spec, settings).order, asked)
 
 
@@ -261,7 +261,7 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
     ranges = [order.positions_in_step(number) for number in numbers] or [range(0)]
     found = sum(map(len, ranges))
     if found > MAX_POSITIONS:
-        raise misuse(
+        raise refused(
             "{} steps of {} examples have more than {} positions; "
             "ask for some of them with {position=P}",
             len(numbers),
@@ -277,5 +277,5 @@ def _number(kind: QueryKind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise misuse("{}: a number from 0 is needed", Argument(kind, value, given=True))
+        raise refused("{}: a number from 0 is needed", Argument(kind, value, given=True))
     return number

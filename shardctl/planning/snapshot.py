@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
@@ -16,7 +16,6 @@ from shardctl.core.snapshot.order_tree import tree_of
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, pinned_layout, shortened
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.pinned_sources import pinned_sources, spec_as_given
 
@@ -117,11 +116,9 @@ def refuse_endless(order: Order) -> None:
         UsageError: it has none; the text says how to cut it.
     """
     if order.is_endless:
-        raise UsageError(
-            phrase(
-                "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
-                "a last stage, as in '.. | take(10000)'"
-            )
+        raise refused(
+            "{stages} have no end, and a snapshot is of a whole order; pin its beginning by "
+            "a last stage, as in '.. | take(10000)'"
         )
 
 

@@ -104,11 +104,11 @@ def test_the_last_step_is_as_long_as_what_is_left() -> None:
     ("kind", "value", "message"),
     [
         ("position", 9, "position 9: the order has 9 examples, counted from 0"),
-        ("position", "-1", 'position="-1": a number from 0 is needed'),
-        ("position", "x", 'position="x"'),
-        ("position", "\x1b[2J", r'position="\\x1b\[2J"'),
+        ("position", "-1", "--position '-1': a number from 0 is needed"),
+        ("position", "x", "--position 'x'"),
+        ("position", "\x1b[2J", r"--position '\\x1b\[2J'"),
         ("position", 10**30, "position 10+: the order has 9"),
-        ("step", 0, "step needs batch=N"),
+        ("step", 0, "step needs --batch N"),
         ("id", 9, "train has 9 examples"),
         ("tfds-id", "a", "file__index is needed"),
     ],
@@ -149,7 +149,7 @@ def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
 
 def test_a_step_of_stages_without_batches_is_refused() -> None:
     order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
-    with pytest.raises(UsageError, match=r"step: the stages make no batches"):
+    with pytest.raises(UsageError, match=r"--step: the --stages make no batches"):
         asked(order, ("step", 0))
 
 

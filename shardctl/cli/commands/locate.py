@@ -10,7 +10,7 @@ import typer
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, option
 from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
@@ -27,21 +27,14 @@ def locate(
     reading: OrderOptions,
     out: OutputOptions,
     spec: SpecArgument = None,
-    position: Annotated[
-        list[str] | None,
-        typer.Option("--position", metavar="P", help="The example at position P, from 0."),
-    ] = None,
+    position: Annotated[list[str] | None, option("P", "The example at position P, from 0.")] = None,
     step: Annotated[
-        list[str] | None,
-        typer.Option("--step", metavar="S", help="The examples of batch S, from 0; with --batch."),
+        list[str] | None, option("S", "The examples of batch S, from 0; with --batch.")
     ] = None,
-    id: Annotated[  # Typer names the option after the parameter
-        list[str] | None,
-        typer.Option("--id", metavar="I", help="When is this id read? split:I for several splits."),
+    id: Annotated[  # the option is named after the parameter
+        list[str] | None, option("I", "When is this id read? split:I for several splits.")
     ] = None,
-    tfds_id: Annotated[
-        list[str] | None, typer.Option("--tfds-id", metavar="T", help="When is this tfds_id read?")
-    ] = None,
+    tfds_id: Annotated[list[str] | None, option("T", "When is this tfds_id read?")] = None,
 ) -> None:
     """Say where examples are: in the order and on disk, both ways.
 

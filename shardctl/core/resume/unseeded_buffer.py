@@ -13,8 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
+from shardctl.core.phrase import refused
 
 DEFAULT_RISK = 1e-6
 
@@ -106,14 +105,12 @@ def check_risk(risk: float, buffer_size: int) -> None:
         UsageError: the text says what would be certain.
     """
     if not 0 < risk <= buffer_size:
-        raise UsageError(
-            phrase(
-                "{risk!}: the number of examples that may be lost on the average, above 0 and at "
-                "most the size of the buffer, {}; for certain nothing is lost only where the epoch "
-                "is read again from its start, {mode=at-most-once} with {consumed} at its start",
-                buffer_size,
-                risk=risk,
-            )
+        raise refused(
+            "{risk!}: the number of examples that may be lost on the average, above 0 and at "
+            "most the size of the buffer, {}; for certain nothing is lost only where the epoch "
+            "is read again from its start, {mode=at-most-once} with {consumed} at its start",
+            buffer_size,
+            risk=risk,
         )
 
 

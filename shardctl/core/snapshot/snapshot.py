@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any
 
 import numpy as np
@@ -67,31 +67,6 @@ class Snapshot:
         )
 
     @property
-    def name(self) -> str:
-        """The dataset's name."""
-        return self.head.name
-
-    @property
-    def config(self) -> str | None:
-        """The dataset's config, None without one."""
-        return self.head.config
-
-    @property
-    def version(self) -> str | None:
-        """The dataset's version, None where it has none."""
-        return self.head.version
-
-    @property
-    def file_format(self) -> str:
-        """The format of the dataset's files."""
-        return self.head.file_format
-
-    @property
-    def fingerprint(self) -> str:
-        """The dataset's fingerprint, of all its splits."""
-        return self.head.fingerprint
-
-    @property
     def title(self) -> str:
         """Name, config and version as TFDS writes them: `coco/2017:1.1.0`."""
         return self.head.title
@@ -103,10 +78,10 @@ class Snapshot:
         if len(splits) < len(self.splits):
             return None
         return Dataset(
-            name=self.name,
-            config=self.config,
-            version=self.version,
-            file_format=self.file_format,
+            name=self.head.name,
+            config=self.head.config,
+            version=self.head.version,
+            file_format=self.head.file_format,
             ordered=self.ordered,
             splits=splits,
         )
@@ -153,6 +128,7 @@ def checksum(document: Mapping[str, Any]) -> str:
 # The layout of a split in a few kilobytes: as it is where that is short, else as hashes.
 
 MAX_LAYOUT_CHARS = 30_000  # what the lengths and names of all splits may take as text
+_MOST_TEXTS = 1 << 15
 MAX_CHUNKS = 256  # digests for all the splits that do not fit
 EVEN = "even"
 
@@ -167,7 +143,14 @@ class ShardHashes:
     @classmethod
     def of(cls, split: Split, size: int) -> ShardHashes:
         """Return the digests of a split's shards, `size` at a time."""
-        return cls(size=size, digests=tuple(_chunk_digests(split, size)))
+        lengths, digests = np.array(split.shard_lengths, "<i8"), []
+        for start in range(0, split.num_shards, size):
+            stop = min(start + size, split.num_shards)
+            # An order does not depend on names, which a split made in Python may be without.
+            names = "\0".join(split.filenames_between(start, stop) if split.files else ())
+            data = f"{names}\0\0".encode("utf-8", "surrogatepass") + lengths[start:stop].tobytes()
+            digests.append(hashlib.sha256(data).hexdigest()[:24])
+        return cls(size=size, digests=tuple(digests))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,45 +187,43 @@ def pinned_layout(dataset: Dataset, names: Iterable[str]) -> tuple[PinnedSplit, 
     room = MAX_LAYOUT_CHARS
     exact = []
     for split in splits:
-        size = text_size(split, room)
+        size = _text_size(split)
         exact.append(size <= room)
         room -= size if exact[-1] else 0
     chunks = MAX_CHUNKS // max(1, exact.count(False)) or 1
-    return tuple(
-        PinnedSplit(
-            name=split.name,
-            num_examples=split.num_examples,
-            num_shards=split.num_shards,
-            split=split if fits else None,
-            hashes=None if fits else ShardHashes.of(split, _chunk_size(split.num_shards, chunks)),
+    pinned = []
+    for split, fits in zip(splits, exact, strict=True):
+        size = 1 << max(0, -(-split.num_shards // chunks) - 1).bit_length()
+        pinned.append(
+            PinnedSplit(
+                name=split.name,
+                num_examples=split.num_examples,
+                num_shards=split.num_shards,
+                split=split if fits else None,
+                hashes=None if fits else ShardHashes.of(split, size),
+            )
         )
-        for split, fits in zip(splits, exact, strict=True)
+    return tuple(pinned)
+
+
+def _text_size(split: Split) -> int:
+    """Return about how many characters a layout takes, of a long one how many are too many."""
+    parts = ((" " * 15 + part.pattern, *(part.names or ())) for part in split.files)
+    return sum(
+        len(text) + room
+        for texts, room in ((chain.from_iterable(parts), 4), (lengths_in_words(split), 1))
+        for text in islice(texts, _MOST_TEXTS)
     )
 
 
-def text_size(split: Split, room: int) -> int:
-    """Return about how many characters a layout takes; more than `room` is not counted out."""
-    size = 0
-    for part in split.files:
-        size += len(part.pattern) + 20
-        for name in part.names or ():
-            size += len(name) + 4
-            if size > room:
-                return size
-    if len(split.shard_lengths) > 1 and split.shard_lengths == even_lengths(split):
-        return size + len(EVEN)
-    for token in run_lengths(split.shard_lengths):
-        size += len(token) + 1
-        if size > room:
-            break
-    return size
-
-
-def even_lengths(split: Split) -> Sequence[int]:
-    """Return the lengths that TFDS would write for as many examples and shards."""
-    return Split.even(
+def lengths_in_words(split: Split) -> list[str] | Iterator[str]:
+    """Return the lengths of a split's shards as text, "even" where they are as TFDS writes them."""
+    lengths = split.shard_lengths
+    as_tfds = Split.even(
         name=split.name, num_examples=split.num_examples, num_shards=split.num_shards
-    ).shard_lengths
+    )
+    is_even = len(lengths) > 1 and lengths == as_tfds.shard_lengths
+    return [EVEN] if is_even else run_lengths(lengths)
 
 
 def run_lengths(lengths: Sequence[int]) -> Iterator[str]:
@@ -254,24 +235,6 @@ def run_lengths(lengths: Sequence[int]) -> Iterator[str]:
     for length, run in groupby(lengths):
         count = sum(1 for _ in run)
         yield str(length) if count == 1 else f"{length}x{count}"
-
-
-def _chunk_size(num_shards: int, max_chunks: int) -> int:
-    size = 1
-    while size * max_chunks < num_shards:
-        size *= 2
-    return size
-
-
-def _chunk_digests(split: Split, size: int) -> Iterator[str]:
-    lengths = np.array(split.shard_lengths, "<i8")
-    for start in range(0, split.num_shards, size):
-        stop = min(start + size, split.num_shards)
-        # An order does not depend on names, which a split made in Python may be without.
-        names = "\0".join(split.filenames_between(start, stop) if split.files else ())
-        state = hashlib.sha256(f"{names}\0\0".encode("utf-8", "surrogatepass"))
-        state.update(lengths[start:stop].tobytes())
-        yield state.hexdigest()[:24]
 
 
 def _with_base_names(split: Split) -> Split:

@@ -9,12 +9,14 @@ from typing import cast
 
 from shardctl.core.stages.part import Part, Source
 from shardctl.core.stages.stages import (
+    Batch,
     Filter,
     Pipeline,
     Read,
     SampleFromDatasets,
     Shared,
     Shuffle,
+    Unbatch,
     WithOptions,
 )
 
@@ -61,6 +63,17 @@ def as_built(pipeline: Pipeline) -> Iterator[Part]:
 def readers_of(pipeline: Pipeline) -> list[Read]:
     """Return the readers, each as often as it is there."""
     return [source for source in sources_of(pipeline) if isinstance(source, Read)]
+
+
+def last_batch(pipeline: Pipeline) -> Batch | None:
+    """Return the batch that is around an element at the end of a row of stages."""
+    around: list[Batch] = []
+    for stage in pipeline.stages:
+        if isinstance(stage, Unbatch):
+            around = around[:-1]
+        elif isinstance(stage, Batch):
+            around.append(stage)
+    return around[-1] if around else None
 
 
 def with_changed(

@@ -23,13 +23,11 @@ from shardctl.files import fields
 from shardctl.files.documents import FORMAT_VERSION
 from shardctl.files.head import read_head
 from shardctl.files.shard_files import files_of_field
+from shardctl.files.snapshot.writer import LEAVES, WORDS
 
 _REWRITE = "write it anew with shardctl snapshot -o FILE"
 _MAX_NUM_SHARDS = 10_000_000
 _RUN = re.compile(r"(\d{1,19})(?:x(\d{1,8}))?")
-# The key of the leaves in each version of the digests; that of the first says no version.
-_LEAVES = dict(zip(VERSIONS, ("leaves", "digests"), strict=True))
-_WORDS = (*_LEAVES.values(), "shard_lengths", "shard_digests")
 _HEX = re.compile(r"(?:[0-9a-f]{2})+")
 
 
@@ -60,26 +58,20 @@ def snapshot_from_document(document: Mapping[str, object]) -> Snapshot:
 
 
 def _check_version(document: Mapping[str, object]) -> None:
-    _check_number(
-        document.get("format_version"), "format_version", "format version", (FORMAT_VERSION,)
-    )
     tree = document.get("tree")
+    versions: list[tuple[str, object, Sequence[int]]] = [
+        ("format version", document.get("format_version"), (FORMAT_VERSION,))
+    ]
     if isinstance(tree, dict) and "version" in tree:
-        _check_number(tree["version"], "version of digests", "digests of version", VERSIONS)
-
-
-def _check_number(value: object, field: str, noun: str, known: Sequence[int]) -> None:
-    """Refuse a version that is not one of those known, by its age."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise DatasetError(
-            f"{field} {fields.shown(value)} of the snapshot is not a version; {_REWRITE}"
-        )
-    if value not in known:
-        age = "a newer shardctl, install it" if value > max(known) else "an older shardctl"
-        raise DatasetError(
-            f"the snapshot has {noun} {fields.shown(value)}, of {age}; this one reads "
-            f"{' and '.join(map(str, known))}: {_REWRITE}"
-        )
+        versions.append(("digests of version", tree["version"], VERSIONS))
+    for noun, value, known in versions:
+        if type(value) is not int or value not in known:
+            newest = isinstance(value, int) and value > max(known)
+            age = "; a newer shardctl wrote it, install it" if newest else ""
+            raise DatasetError(
+                f"the snapshot has {noun} {fields.shown(value)}{age}; this one reads "
+                f"{' and '.join(map(str, known))}: {_REWRITE}"
+            )
 
 
 def _normal(value: Any) -> Any:
@@ -90,7 +82,7 @@ def _normal(value: Any) -> Any:
         return value
     return {
         key: item.split()
-        if key in _WORDS and isinstance(item, str) and item != EVEN
+        if key in WORDS and isinstance(item, str) and item != EVEN
         else _normal(item)
         for key, item in value.items()
     }
@@ -140,7 +132,7 @@ def _tree(document: Mapping[str, Any]) -> HashTree:
             f"examples, {leaf_size(num_examples)}"
         )
     version = fields.count(tree.get("version", 1), "the version of digests")
-    leaves = tuple(_digests(tree.get(_LEAVES[version]), 32, "a leaf"))
+    leaves = tuple(_digests(tree.get(LEAVES[version]), 32, "a leaf"))
     try:
         return HashTree(
             num_examples=num_examples,

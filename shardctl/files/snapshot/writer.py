@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from shardctl.core.snapshot.hash_tree import HashTree
 from shardctl.core.snapshot.snapshot import (
     EVEN,
     KIND,
@@ -13,8 +12,7 @@ from shardctl.core.snapshot.snapshot import (
     PinnedSplit,
     Snapshot,
     checksum,
-    even_lengths,
-    run_lengths,
+    lengths_in_words,
 )
 from shardctl.errors import UsageError
 from shardctl.files.documents import Block, Document, Words, to_json, to_yaml
@@ -25,17 +23,20 @@ _COMMENT = (
     "# The order of a pipeline, pinned by shardctl. Compare it with today's: shardctl diff FILE.\n"
     "# Written by shardctl snapshot and shardctl diff --update, not by hand.\n"
 )
-_WORDS = ("leaves", "digests", "shard_lengths", "shard_digests")
+# The key of the leaves in each version of the digests: an older reader finds none and refuses.
+LEAVES = {1: "leaves", 2: "digests"}
+WORDS = (*LEAVES.values(), "shard_lengths", "shard_digests")
 
 
 def snapshot_document(snapshot: Snapshot) -> Document:
     """Return the document of a snapshot, its checksum last; no folder and no time is in it."""
+    tree = snapshot.tree
     document: Document = {
         **head(KIND, snapshot.head, assumptions=snapshot.assumptions),
         **({"refs": list(snapshot.refs)} if snapshot.refs else {}),
         "spec": snapshot.spec,
         "num_examples": snapshot.num_examples,
-        "order": snapshot.tree.root.hex(),
+        "order": tree.root.hex(),
         "first_ids": list(snapshot.first_ids),
         "rules": asdict(snapshot.rules),
         "pipeline": snapshot.pipeline,
@@ -44,17 +45,13 @@ def snapshot_document(snapshot: Snapshot) -> Document:
             "ordered": snapshot.ordered,
             "splits": [_split(pinned) for pinned in snapshot.splits],
         },
-        "tree": _tree(snapshot.tree),
+        "tree": {
+            **({"version": tree.version} if tree.version > 1 else {}),
+            "leaf_size": tree.leaf_size,
+            LEAVES[tree.version]: [leaf.hex() for leaf in tree.leaves],
+        },
     }
     return {**document, "checksum": checksum(document)}
-
-
-def _tree(tree: HashTree) -> Document:
-    """Return the tree; a reader that knows no versions finds no `leaves` and refuses the file."""
-    leaves = [leaf.hex() for leaf in tree.leaves]
-    if tree.version == 1:
-        return {"leaf_size": tree.leaf_size, "leaves": leaves}
-    return {"version": tree.version, "leaf_size": tree.leaf_size, "digests": leaves}
 
 
 def _split(pinned: PinnedSplit) -> Document:
@@ -65,10 +62,9 @@ def _split(pinned: PinnedSplit) -> Document:
     }
     split = pinned.split
     if split is not None:
-        lengths = split.shard_lengths
-        even = len(lengths) > 1 and lengths == even_lengths(split)
+        lengths = list(lengths_in_words(split))
         document["files"] = files_field(split.files)
-        document["shard_lengths"] = EVEN if even else list(run_lengths(lengths))
+        document["shard_lengths"] = EVEN if lengths == [EVEN] else lengths
     elif pinned.hashes is not None:
         document["shards_per_digest"] = pinned.hashes.size
         document["shard_digests"] = list(pinned.hashes.digests)
@@ -81,7 +77,7 @@ def snapshot_yaml(snapshot: Snapshot) -> Iterator[str]:
     for key in ("dataset", "rules", "pipeline"):
         document[key] = Block(document[key])  # a setting that changes is a line of a review
     for part in (document["tree"], *document["layout"]["splits"]):
-        for key in _WORDS:
+        for key in WORDS:
             if isinstance(part.get(key), list):
                 part[key] = Words(part[key])
     yield _checked(_COMMENT + "".join(to_yaml(document)), snapshot)

@@ -11,13 +11,12 @@ from dataclasses import replace
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import default_spec
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.settings.table import ENDLESS, OF_EPOCHS
 from shardctl.core.stages.pipelines import readers_of
 from shardctl.core.text import counted
-from shardctl.errors import UsageError
 from shardctl.planning.eval.evaluation import Evaluation, Remainder
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.readers import sharing_of
@@ -71,15 +70,12 @@ def evaluate(
     ):
         if number is not None and not 1 <= number <= most:
             given = Argument(name, number, given=True)
-            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, most))
+            raise refused("{}: a number from 1 to {} is needed", given, most)
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.is_endless:
-        raise UsageError(
-            phrase(
-                "{} has no end, so the evaluation has none either: no host is ever done; leave it "
-                "out",
-                ENDLESS,
-            )
+        raise refused(
+            "{} has no end, so the evaluation has none either: no host is ever done; leave it out",
+            ENDLESS,
         )
     epochs = settings.epochs
     settings = replace(settings, epochs=1, batch=None, drop_remainder=False)
@@ -94,7 +90,7 @@ def evaluate(
     full = sharing.run(hosts, host_batch, drop=True)
     of_device = sharing.run(hosts, batch, drop=True)
     shown = full if remainder == "drop" else ragged
-    refused = sharing.refusal(hosts)
+    refusal = sharing.refusal(hosts)
     return Evaluation(
         dataset=sharing.resolved.dataset,
         spec=sharing.resolved.spec,
@@ -117,10 +113,10 @@ def evaluate(
         other_epochs=sharing.other_epochs(epochs, hosts, host_batch) if epochs > 1 else "",
         warnings=(
             *sharing.resolved.warnings,
-            *([refused] if refused else []),
+            *([refusal] if refusal else []),
             *sharing.assumptions(hosts, host_batch),
         ),
-        refusal=refused,
+        refusal=refusal,
     )
 
 
@@ -129,26 +125,22 @@ def _device_batch(sharing: Sharing, batch: int | None, devices: int) -> int:
     own = sharing.own_batch
     if own is None:
         if batch is None:
-            raise UsageError(phrase("how large is the batch of one device? give {batch=N}"))
+            raise refused("how large is the batch of one device? give {batch=N}")
         return batch
     if own % devices:
-        raise UsageError(
-            phrase(
-                "{stages} make batches of {:,}, which do not divide among {devices=}",
-                own,
-                devices=devices,
-            )
+        raise refused(
+            "{stages} make batches of {:,}, which do not divide among {devices=}",
+            own,
+            devices=devices,
         )
     if batch is not None and batch * devices != own:
-        raise UsageError(
-            phrase(
-                "{batch=} on {} is {:,} examples a step, and {stages} make batches of {:,}; leave "
-                "{batch} out",
-                counted(devices, "device"),
-                batch * devices,
-                own,
-                batch=batch,
-            )
+        raise refused(
+            "{batch=} on {} is {:,} examples a step, and {stages} make batches of {:,}; leave "
+            "{batch} out",
+            counted(devices, "device"),
+            batch * devices,
+            own,
+            batch=batch,
         )
     return own // devices
 

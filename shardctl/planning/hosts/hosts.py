@@ -9,7 +9,7 @@ from functools import cached_property
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.modes import HOST_MODES
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
@@ -155,9 +155,7 @@ def hosts(
     counts = (hosts,) if isinstance(hosts, int) else tuple(hosts)
     for count in counts:
         if not 1 <= count <= MAX_NUM_HOSTS:
-            raise UsageError(
-                phrase("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
-            )
+            raise refused("{hosts!}: a number from 1 to {} is needed", MAX_NUM_HOSTS, hosts=count)
     keep = isinstance(hosts, int)  # as which every whole number is kept
     # A host, or a row that is cut for one, takes about a microsecond.
     num_rows = len(sharing.reads)

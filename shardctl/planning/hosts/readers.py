@@ -23,12 +23,12 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import Chain, chain_of, of_one_reader, stages_of
-from shardctl.core.stages.pipelines import parts_of, readers_of, with_seeds
+from shardctl.core.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
 from shardctl.core.stages.stages import (
     Batch,
     Filter,
@@ -38,10 +38,8 @@ from shardctl.core.stages.stages import (
     Repeat,
     SampleFromDatasets,
     Shard,
-    Unbatch,
 )
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.hosts.sharing import OfLoader, Run, Sharing, run_of
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
@@ -89,21 +87,17 @@ def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
 def _refuse_one_host(stages: Pipeline) -> None:
     for part in parts_of(stages):
         if isinstance(part, Shard) and part.num_shards > 1:
-            raise UsageError(
-                phrase(
-                    "{stages}: shard({}, {}) picks one host, and all are compared here; leave it "
-                    "out, for right behind the reader it is the strategy examples",
-                    part.num_shards,
-                    part.index,
-                )
+            raise refused(
+                "{stages}: shard({}, {}) picks one host, and all are compared here; leave it "
+                "out, for right behind the reader it is the strategy examples",
+                part.num_shards,
+                part.index,
             )
         if isinstance(part, Filter | Opaque):
-            raise UsageError(
-                phrase(
-                    "{stages}: how many examples of a host pass {} depends on which they are; ask "
-                    "simulate for one host after the other",
-                    part.name if isinstance(part, Filter) else part.call,
-                )
+            raise refused(
+                "{stages}: how many examples of a host pass {} depends on which they are; ask "
+                "simulate for one host after the other",
+                part.name if isinstance(part, Filter) else part.call,
             )
 
 
@@ -154,8 +148,8 @@ class OfReaders(Sharing):
         self.reads = self._all.reads
         total, epochs = self._all.num_examples, settings.epochs
         if total * epochs > INT64_MAX:
-            raise UsageError(phrase("{epochs=} of {} examples is too many", total, epochs=epochs))
-        batch, self._chain = _last_batch(self._pipeline), self._chain_of(self._pipeline)
+            raise refused("{epochs=} of {} examples is too many", total, epochs=epochs)
+        batch, self._chain = last_batch(self._pipeline), self._chain_of(self._pipeline)
         if batch is not None:
             self.own_batch, self.drops = batch.size, batch.drop_remainder
         self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
@@ -183,11 +177,9 @@ class OfReaders(Sharing):
             UsageError: a reader of the stages that is there more than once.
         """
         if self.reads_again:
-            raise UsageError(
-                phrase(
-                    "{stages} read the same more than once, and hosts counts each reader once; "
-                    "simulate with {host} says what one host reads"
-                )
+            raise refused(
+                "{stages} read the same more than once, and hosts counts each reader once; "
+                "simulate with {host} says what one host reads"
             )
         mode = HOST_MODES[way]
         for resolved in self._found:
@@ -264,19 +256,15 @@ class OfReaders(Sharing):
         orders, seen = list(self._orders(pipeline, shares)), []
         for order in orders:
             if order.is_endless:
-                raise UsageError(
-                    phrase(
-                        "{stages} have no end, so the evaluation has none either: no host is ever "
-                        "done; end them with take(N), or leave out the repeat"
-                    )
+                raise refused(
+                    "{stages} have no end, so the evaluation has none either: no host is ever "
+                    "done; end them with take(N), or leave out the repeat"
                 )
             if order.shape != (batch,):
-                raise UsageError(
-                    phrase(
-                        "{stages} make elements of several examples before they batch them; an "
-                        "evaluation is counted of stages that end in batches of single examples, "
-                        "as in 'map | batch(64)'"
-                    )
+                raise refused(
+                    "{stages} make elements of several examples before they batch them; an "
+                    "evaluation is counted of stages that end in batches of single examples, "
+                    "as in 'map | batch(64)'"
                 )
             found = np.zeros(order.dataset.splits[0].num_examples, np.bool_)
             for codes in order.chunks(0, order.num_examples):
@@ -295,17 +283,6 @@ class OfReaders(Sharing):
         )
 
 
-def _last_batch(pipeline: Pipeline) -> Batch | None:
-    """Return the batch that is around an element at the end of a row of stages."""
-    around: list[Batch] = []
-    for stage in pipeline.stages:
-        if isinstance(stage, Unbatch):
-            around = around[:-1]
-        elif isinstance(stage, Batch):
-            around.append(stage)
-    return around[-1] if around else None
-
-
 def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:
     """Return a pipeline whose last batch has a size; where there is none it is at the end.
 
@@ -313,7 +290,7 @@ def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:
     >>> text_of(in_batches(parse_stages("batch(4, drop_remainder=True) | map"), 8, drop=False))
     'batch(8) | map'
     """
-    batch, last = Batch(size=size, drop_remainder=drop), _last_batch(pipeline)
+    batch, last = Batch(size=size, drop_remainder=drop), last_batch(pipeline)
     stages = [batch if stage is last else stage for stage in pipeline.stages]
     return replace(pipeline, stages=(*stages, *([batch] if last is None else [])))
 

@@ -7,7 +7,6 @@ through; `readers.py` does the same for the readers of a tf.data pipeline.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -20,14 +19,14 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, Order
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_splits
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.loader_version import loader_version
 from shardctl.planning.order import as_read_by, as_warnings
+from shardctl.planning.resume.rest_of_epoch import first_of
 
 _MOST_ROWS = 1 << 25  # files of all hosts of a loader together
 _MOST_EXAMPLES = 1 << 31
@@ -137,7 +136,7 @@ class OfLoader(Sharing):
 
     def __init__(self, resolved: Resolved, settings: ReadSettings) -> None:
         if "host" not in settings.reader.takes:
-            raise UsageError(phrase("{loader=} shares nothing among hosts", loader=settings.loader))
+            raise refused("{loader=} shares nothing among hosts", loader=settings.loader)
         version = loader_version(settings)
         self.settings = replace(settings, host=None, loader_version=version.version)
         kept = as_read_by(resolved, settings)
@@ -161,14 +160,12 @@ class OfLoader(Sharing):
             settings = replace(self.settings, host=host, **changed)  # type: ignore[arg-type]
             order = LoaderOrder(self.resolved.dataset, self.resolved.ranges, settings)
             if num_hosts * len(reads) > _MOST_ROWS or reads.num_examples > _MOST_EXAMPLES:
-                raise UsageError(
-                    phrase(
-                        "{hosts=} of {:,} examples in {:,} files each are too many to look at one "
-                        "by one; give fewer {hosts}, or a part of the spec",
-                        reads.num_examples,
-                        len(reads),
-                        hosts=num_hosts,
-                    )
+                raise refused(
+                    "{hosts=} of {:,} examples in {:,} files each are too many to look at one "
+                    "by one; give fewer {hosts}, or a part of the spec",
+                    reads.num_examples,
+                    len(reads),
+                    hosts=num_hosts,
                 )
             yield order
 
@@ -266,8 +263,7 @@ def _before(order: LoaderOrder, epoch: int) -> tuple[int, int, int]:
 
     Batches may run from one epoch into the next.
     """
-    positions = range(order.num_examples)
-    start = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
+    start = first_of(order, epoch)
     if start == order.num_examples:
         return start, order.num_steps or 0, 0
     steps, within = order.steps_of([start])

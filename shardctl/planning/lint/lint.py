@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
-from shardctl.core.phrase import Argument, misuse, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.settings.read_settings import (
     SHORT_FORM,
     ReadSettings,
@@ -109,7 +109,7 @@ def lint(
     usage = Usage() if usage is None else usage
     host = settings.host
     if host is not None and usage.hosts not in (None, host.count):
-        raise misuse(
+        raise refused(
             "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=usage.hosts
         )
     if specs is None:
@@ -192,7 +192,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
             if name == "ignore" and prefix.upper() in _RETIRED:
                 continue  # as files of projects have it
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
-                raise misuse("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
+                raise refused("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
     return tuple(
         rule
         for rule in LINT_RULES
@@ -218,7 +218,7 @@ def explained(code: str) -> Rule:
     for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
-    raise misuse("{code!}: {}", _no_such_code(code), code=code)
+    raise refused("{code!}: {}", _no_such_code(code), code=code)
 
 
 def _no_such_code(code: str) -> str:

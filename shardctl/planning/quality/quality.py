@@ -12,7 +12,7 @@ from shardctl.core.arguments.values import byte_count
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, listed, misuse, phrase
+from shardctl.core.phrase import Argument, listed, phrase, refused
 from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -277,21 +277,21 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
             f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
         )
     if num_classes is not None and not 0 <= num_classes <= num_examples:
-        raise misuse(
+        raise refused(
             "{num_classes=}: {} has {} examples; give 1 to that many",
             spec,
             num_examples,
             num_classes=num_classes,
         )
     if target is not None and not 0 < target <= 1:
-        raise misuse("{target=}: a score above 0, at most 1, is needed", target=target)
+        raise refused("{target=}: a score above 0, at most 1, is needed", target=target)
 
 
 def _bytes(name: str, value: int | str | None) -> int | None:
     try:
         return None if value is None else byte_count(value)
     except UsageError as error:
-        raise misuse("{}: {}", Argument(name, value, given=True), error) from None
+        raise refused("{}: {}", Argument(name, value, given=True), error) from None
 
 
 def _window(order: Order, num_examples: int) -> int:
@@ -344,7 +344,7 @@ def minimum_score(value: object) -> float | scores.Verdict:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:  # also refuses nan
-        raise misuse(
+        raise refused(
             "{min_score!}: a score from 0 to 1, or {}, is needed",
             either(MINIMUM_WORDS),
             min_score=value,

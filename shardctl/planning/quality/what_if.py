@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, misuse, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import readers_of
@@ -230,7 +230,7 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
         "compare the scores of its own settings",
     )
     if not settings.takes("buffer"):
-        raise misuse(
+        raise refused(
             "{} asks for another buffer, and {stages} say where each stands; change the "
             "shuffle there, and compare the scores",
             Argument(asked),
@@ -337,7 +337,7 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
     """
     size = question.element_size
     if size is None:
-        raise misuse(
+        raise refused(
             "how many bytes has a decoded example? this metadata says neither shapes nor "
             "sizes; give {example_bytes=N}"
         )

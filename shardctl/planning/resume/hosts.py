@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.resume.resume_plan import (
     MAX_HOSTS,
     AfterRead,
@@ -39,22 +39,16 @@ from shardctl.planning.resume.rest_of_epoch import consumed_examples, plan_of
 from shardctl.planning.resume.resume import (
     calls_after_read,
     further_epochs,
-    ids_at,
-    num_further_epochs,
 )
-from shardctl.planning.resume.staged import as_host, check_shared, undropped
 from shardctl.planning.resume.stopped_hosts import (
     LeftOver,
-    OldHost,
-    at_start_of,
-    check_left,
-    epochs_of,
+    as_host,
+    check_shared,
     left_by_example,
-    left_of_epochs,
+    left_of_readings,
     num_after,
     old_orders,
-    pending_of,
-    stopped_hosts,
+    undropped,
 )
 
 HostsMode = Literal["exactly-once", "at-most-once", "at-least-once"]
@@ -114,117 +108,91 @@ def resume_on_hosts(
     dataset, spec, settings = without_stages(dataset, spec, given)
     if settings.host is not None:
         if given.host is not None:
-            raise UsageError(
-                phrase("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
-            )
+            raise refused("{host} with {to_hosts}: all hosts are planned at once; leave {host} out")
         settings = replace(settings, host=None)  # a shard of the stages was that of one host
     if settings.reader.on_tf_data:
         refuse_unreadable(dataset)
     if settings.is_endless:
-        raise UsageError(
-            phrase(
-                "{} with {to_hosts}: the epochs of each host run into one another without end, so "
-                "nothing is left over to share; resume each host by itself",
-                ENDLESS,
-            )
+        raise refused(
+            "{} with {to_hosts}: the epochs of each host run into one another without end, so "
+            "nothing is left over to share; resume each host by itself",
+            ENDLESS,
         )
     planned = old_orders(dataset, spec, settings, hosts, mode=mode, risk=risk)
     counts = _counts([p.order for p in planned], consumed, steps)
-    if not planned[0].order.has_readings:
-        return _shared_by_example(planned, settings, counts, to_hosts)
-    old, unseeded = stopped_hosts([p.of_reader for p in planned], counts, mode=mode, risk=risk)
-    epochs = epochs_of(old)
-    left = left_of_epochs(old, epochs)
-    unfinished = any(host.point.remaining for host in old)
-    last = epochs[-1]
-    check_left(left, old, last)
-    if unseeded and unfinished and not len(left) and last + 1 < settings.epochs:
-        # What the buffers held was the rest of the epoch.
-        old, last = [at_start_of(host, last + 1) for host in old], last + 1
-        left = left_of_epochs(old, range(last, last + 1))
-    whole = planned[0].with_settings(replace(planned[0].order.settings, host=None))
-    follow = num_further_epochs(whole.of_reader, last) if unfinished else 0
-    further = further_epochs(whole.of_reader, last, seeded=not unseeded) if unfinished else ()
-    _refuse_epochs(whole.of_reader, follow, to_hosts)
-    shares = even_shares(left, to_hosts)
-    sizes = np.zeros(to_hosts, np.int64)
-    if follow:
-        reads = SharedReads(whole.of_reader.reads, whole.ranges)
-        sizes = settings.host_mode.num_examples(reads, to_hosts) * follow
-    plan_mode: HostsMode = mode if unseeded else "exactly-once"
-    calls = calls_after_read(settings, plan_mode, last)
-    each = np.array([share.num_examples for share in shares]) + sizes
-    total = int(_kept(each, calls).sum())
+    first = planned[0].order
+    if first.has_readings:
+        found = left_of_readings([p.of_reader for p in planned], counts, mode=mode, risk=risk)
+    else:
+        full = [one.with_settings(undropped(one.order.settings)).order for one in planned]
+        found = left_by_example([one.order for one in planned], full, counts)
+        settings = replace(first.settings, host=None, stages=settings.stages)
+    last, follow = found.epochs[-1], found.num_further_epochs
+    fields: dict[str, Any] = {"mode": "exactly-once"}
+    if first.has_readings:
+        # Epochs to follow come before the batches, which may run from one into the next.
+        shares = even_shares(found.reads, to_hosts)
+        fields, sizes = _of_reader(planned[0], settings, found, to_hosts, mode)
+        whole = np.array([share.num_examples for share in shares]) + sizes
+        dropped = whole - _kept(whole, fields["after_read"])
+    else:
+        # What the hosts have left is a list without an order of its own; epochs that nobody has
+        # begun are read as the pipeline of a new host has them.
+        shares = _shares_of_sources(found.reads, to_hosts)
+        whole = np.array([share.num_examples for share in shares])
+        fields["after_read"] = _calls_behind(settings)
+        dropped, sizes = whole - _kept(whole, fields["after_read"]), np.zeros_like(whole)
+        for index in range(to_hosts if follow else 0):
+            one = planned[0].with_settings(as_host(settings, index, to_hosts, of=hosts))
+            sizes[index] = num_after(one.order, last)
+        whole = whole + sizes
+        if follow:
+            call = ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow)
+            fields["after_read"] = (*fields["after_read"], call)
+    if not settings.reader.on_tf_data:
+        advice = _of_library(settings, last, follow, to_hosts)
+        fields |= {"after_read": (), "continued_by": "loader", "advice": advice}
     return plan_of(
         planned[0],
         settings,
-        mode=plan_mode,
+        **fields,
         consumed=sum(counts),
         epoch=last,
-        remaining=left.num_examples,
-        remaining_total=total,
-        pending=None if settings.buffer is None or unseeded else _pending_ids(old),
-        unseeded=unseeded,
-        further_epochs=further,
+        remaining=found.reads.num_examples,
+        remaining_total=int((whole - dropped).sum()),
         num_further_epochs=follow,
         from_consumed=tuple(counts),
         hosts=shares,
-        after_read=calls,
-        warnings=(
-            *planned[0].warnings,
-            *_several_epochs(epochs),
-            *_dropped(int(each.sum()) - total),
-        ),
-    )
-
-
-def _shared_by_example(
-    planned: Sequence[PlannedOrder], settings: ReadSettings, counts: Sequence[int], to_hosts: int
-) -> ResumePlan:
-    """Return the plan for stages and mixtures, and for the loaders of other libraries.
-
-    What the hosts have left is a list without an order of its own; epochs that nobody has begun are
-    read as the pipeline of a new host has them.
-    """
-    hosts, first = len(planned), planned[0].order
-    orders = [one.order for one in planned]
-    known = replace(first.settings, host=None, stages=settings.stages)
-    full = [one.with_settings(undropped(one.order.settings)).order for one in planned]
-    found = left_by_example(orders, full, counts)
-    last, follow = found.epochs[-1], found.num_further_epochs
-    shares = _shares_of_sources(found.reads, to_hosts)
-    sizes = np.zeros(to_hosts, np.int64)
-    for index in range(to_hosts if follow else 0):
-        one = planned[0].with_settings(as_host(known, index, to_hosts, of=hosts))
-        sizes[index] = num_after(one.order, last)
-    calls = _calls_behind(settings)
-    num_kept = int(_kept(np.array([share.num_examples for share in shares]), calls).sum())
-    left = found.reads
-    if follow:
-        calls.append(ConcatenateCall(first_epoch=last + 1, last_epoch=last + follow))
-    by_library = not settings.reader.on_tf_data
-    return plan_of(
-        planned[0],
-        known,
-        mode="exactly-once",
-        consumed=sum(counts),
-        epoch=last,
-        remaining=left.num_examples,
-        remaining_total=num_kept + int(sizes.sum()),
-        num_further_epochs=follow,
-        from_consumed=tuple(counts),
-        hosts=shares,
-        after_read=() if by_library else tuple(calls),
-        continued_by="loader" if by_library else "file_instructions",
-        advice=_of_library(settings, last, follow, to_hosts) if by_library else (),
         warnings=(
             *planned[0].warnings,
             *_as_shared(settings, first),
             *_several_epochs(found.epochs),
             *_as_listed(found, first),
-            *_dropped(left.num_examples - num_kept),
+            *_dropped(int(dropped.sum())),
         ),
     )
+
+
+def _of_reader(
+    planned: PlannedOrder, settings: ReadSettings, found: LeftOver, to_hosts: int, mode: HostsMode
+) -> tuple[dict[str, Any], Int64s]:
+    """Return what a plan of TFDS's reader says besides, and the sizes of epochs to follow."""
+    last, follow, unseeded = found.epochs[-1], found.num_further_epochs, found.unseeded
+    whole = planned.with_settings(replace(planned.order.settings, host=None)).of_reader
+    _refuse_epochs(whole, follow, to_hosts)
+    sizes = np.zeros(to_hosts, np.int64)
+    if follow:
+        shared = SharedReads(whole.reads, whole.ranges)
+        sizes = settings.host_mode.num_examples(shared, to_hosts) * follow
+    plan_mode: HostsMode = mode if unseeded else "exactly-once"
+    fields = {
+        "mode": plan_mode,
+        "pending": None if settings.buffer is None or unseeded else found.pending,
+        "unseeded": unseeded,
+        "further_epochs": further_epochs(whole, last, seeded=not unseeded) if follow else (),
+        "after_read": calls_after_read(settings, plan_mode, last),
+    }
+    return fields, sizes
 
 
 def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -> tuple[str, ...]:
@@ -272,7 +240,7 @@ def _as_listed(found: LeftOver, order: Order) -> Iterator[str]:
         )
 
 
-def _calls_behind(settings: ReadSettings) -> list[AfterRead]:
+def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
     """Return the shuffles and batches of a pipeline, whose other stages chose what is listed."""
     calls: list[AfterRead] = []
     for stage in stages_of(settings).stages:
@@ -284,7 +252,7 @@ def _calls_behind(settings: ReadSettings) -> list[AfterRead]:
             calls.append(call)
         elif isinstance(stage, Unbatch):
             calls = [call for call in calls if not isinstance(call, BatchCall)]
-    return calls
+    return tuple(calls)
 
 
 def _shares_of_sources(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
@@ -335,15 +303,13 @@ def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     mode, num_files = order.settings.host_mode, len(order.reads)
     if not follow or not mode.refuses_files(num_files, to_hosts):
         return
-    raise UsageError(
-        phrase(
-            "{to_hosts=}: {}, so no host could read the epochs that follow; go on with {} at most, "
-            "or state {epochs=} for the rest of this epoch alone",
-            mode.refusal(to_hosts, num_idle=0, num_files=num_files),
-            num_files,
-            to_hosts=to_hosts,
-            epochs=order.settings.epochs - follow,
-        )
+    raise refused(
+        "{to_hosts=}: {}, so no host could read the epochs that follow; go on with {} at most, "
+        "or state {epochs=} for the rest of this epoch alone",
+        mode.refusal(to_hosts, num_idle=0, num_files=num_files),
+        num_files,
+        to_hosts=to_hosts,
+        epochs=order.settings.epochs - follow,
     )
 
 
@@ -360,12 +326,10 @@ def _counts(
     if len(each) == 1:
         each *= len(orders)
     elif len(each) != len(orders):
-        raise UsageError(
-            phrase(
-                "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
-                len(each),
-                hosts=len(orders),
-            )
+        raise refused(
+            "{consumed} names {} counts for {hosts=}: give one for all, or one a host",
+            len(each),
+            hosts=len(orders),
         )
     counts = []
     for index, (order, count) in enumerate(zip(orders, each, strict=True)):
@@ -374,15 +338,6 @@ def _counts(
         except UsageError as error:
             raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
     return counts
-
-
-def _pending_ids(old: Sequence[OldHost]) -> tuple[int | str, ...]:
-    ids: list[int | str] = []
-    for host in old:
-        epoch = host.point.epoch
-        ids += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
-        host.order.forget_readings()
-    return tuple(ids)
 
 
 def _several_epochs(epochs: range) -> tuple[str, ...]:
@@ -403,9 +358,7 @@ def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
         UsageError: less than one host.
     """
     if not 1 <= num_hosts <= MAX_HOSTS:
-        raise UsageError(
-            phrase("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
-        )
+        raise refused("{to_hosts=}: a number from 1 to {} is needed", MAX_HOSTS, to_hosts=num_hosts)
     total = reads.num_examples
     shares = []
     for index in range(num_hosts):

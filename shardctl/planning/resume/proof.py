@@ -24,11 +24,10 @@ from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.order.epoch_reading import EpochReading, Reading
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied
@@ -40,13 +39,13 @@ from shardctl.planning.resume.promises import (
     with_reads_of,
     without_dropping,
 )
-from shardctl.planning.resume.staged import undropped
 from shardctl.planning.resume.stopped_hosts import (
     OldHost,
     left_by_example,
     num_read_of,
     old_orders,
     stopped_hosts,
+    undropped,
 )
 
 _PIECE = 1 << 20
@@ -122,9 +121,7 @@ def prove(
     dataset = as_dataset(dataset)
     plan = applied(as_plan(plan), dataset, allow_version=allow_version)
     if plan.from_seen and seen is None:
-        raise UsageError(
-            phrase("this plan was made from a log: give it again with {seen=CODES} to prove")
-        )
+        raise refused("this plan was made from a log: give it again with {seen=CODES} to prove")
     anew = planned_anew(dataset, plan, seen=seen)
     proof = _read_to_its_end(dataset, with_reads_of(plan, anew), seen)
     return replace(proof, broken=broken_promises(plan, anew))
@@ -408,12 +405,10 @@ def left_and_excess(order: Order, expected: Codes, read: Codes) -> tuple[int, in
     """
     size = order.codes.num_codes
     if size > MAX_COUNTED:
-        raise UsageError(
-            phrase(
-                "{prove} counts every example of the splits; {:,} are more than {:,}",
-                size,
-                MAX_COUNTED,
-            )
+        raise refused(
+            "{prove} counts every example of the splits; {:,} are more than {:,}",
+            size,
+            MAX_COUNTED,
         )
     counts = np.zeros(size, np.int32)
     for chunk in expected:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from shardctl.core.order.epoch_reading import (
 )
 from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.resume.resume_plan import (
     UNSEEDED_MODES,
     ReaderState,
@@ -30,7 +31,7 @@ from shardctl.core.resume.unseeded_buffer import DEFAULT_RISK, UnseededBuffer, b
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.core.shuffle.buffer import ShuffleReplay
-from shardctl.errors import UnpredictableOrderError, UsageError
+from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.pinned_sources import dataset_as_given, spec_as_given
 
@@ -41,58 +42,25 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     Raises:
         UsageError: both or neither, no batches to count, past the end.
     """
-    total = order.num_examples
+    total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
-        raise UsageError(
-            phrase("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-        )
+        raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
+    longer = phrase("; a longer job has more {epochs}")
+    if SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
+        longer = phrase("{}, or is in a later {pass_index}", longer)
     if consumed is not None:
         if not 0 <= consumed <= total:
-            raise UsageError(
-                phrase(
-                    "{consumed!}: the order has {} examples{}",
-                    total,
-                    _as_a_pass(order, consumed, total, "consumed"),
-                    consumed=consumed,
-                )
-            )
+            end = "" if consumed < 0 or not total or settings.is_endless else longer
+            raise refused("{consumed!}: the order has {} examples{}", total, end, consumed=consumed)
         return consumed
     if not order.has_steps:
-        raise UsageError(
-            phrase("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
-        )
-    steps, num_steps, batch = steps or 0, order.num_steps, order.settings.batch
+        raise refused("{steps} needs {batch=N}, or a batch among the {stages}: a step is a batch")
+    steps, num_steps, batch = steps or 0, order.num_steps, settings.batch
     if steps < 0 or (num_steps is not None and steps > num_steps):
         there = "no end" if num_steps is None else f"{num_steps} batches"
-        raise UsageError(
-            phrase(
-                "{steps!}: the order has {}{}{}",
-                there,
-                "" if batch is None else f" of {batch}",
-                _as_a_pass(order, steps, num_steps or 0, "steps"),
-                steps=steps,
-            )
-        )
+        of, end = "" if batch is None else f" of {batch}", longer if num_steps else ""
+        raise refused("{steps!}: the order has {}{}{}", there, of, end, steps=steps)
     return total if steps == num_steps else order.positions_in_step(steps).start
-
-
-def _as_a_pass(order: Order, count: int, total: int, name: str) -> str:
-    """Return how a count over several passes is to be given, "" where there is no such way."""
-    settings = order.settings
-    if count < 0 or not total or settings.is_endless:
-        return ""
-    if not SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
-        return ""
-    if settings.epochs > 1:
-        return phrase(
-            " in the {epochs=} that are stated; a longer job has more", epochs=settings.epochs
-        )
-    passes, rest = divmod(count, total)
-    return phrase(
-        "; counted over several passes of the dataset it is {pass_index=} {}",
-        Argument(name, rest),
-        pass_index=settings.pass_index + passes,
-    )
 
 
 def plan_of(planned: PlannedOrder, settings: ReadSettings, **what: Any) -> ResumePlan:
@@ -131,6 +99,12 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
     size = order.settings.batch if by == "file_instructions" else None
     of = "" if size is None else f" of {size}"
     return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
+
+
+def first_of(order: Order, epoch: int) -> int:
+    """Return the first position of an epoch, by halves: epochs come one after the other."""
+    positions = range(order.num_examples)
+    return bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
 
 
 def epoch_at(order: Order, consumed: int) -> int:
@@ -173,59 +147,36 @@ def inputs_read(order: ReaderOrder, point: ResumePoint) -> int:
     return order.replay(point.stream).num_read(point.emitted)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Rest:
-    """Rows that are read after an interruption: `skip` and `take` of the first, all of the others.
-
-    rows: int64[n]; skip, take: int64[m], m <= n, counted in what each row reads.
-    """
-
-    rows: Int64s
-    skip: Int64s
-    take: Int64s
-
-    def of(self, reads: Reads) -> Reads:
-        """Return these rows of the reads that they are counted in."""
-        left = reads.select(self.rows)
-        left.skip[: len(self.skip)] += self.skip
-        left.take[: len(self.take)] = self.take
-        return left
-
-
 def rest_of_reading(reads: Reads, reading: Reading, num_read: int) -> Reads:
     """Return the rows whose fresh interleave continues after `num_read` examples of this reading.
-
-    See `rest_after`.
-    """
-    return rest_after(reading, num_read, reads.take).of(reads)
-
-
-def rest_after(reading: Reading, num_read: int, lengths: Int64s) -> Rest:
-    """Return what is left of a reading, in memory of its own: `lengths` (int64[n]) are the rows'.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
     at the turn, so that the same `shard(n, i)` continues. Where the files repeat, the list ends
     with the stream, and with what a buffer reads ahead of its end.
     """
     if num_read >= reading.num_examples:
-        none = np.empty(0, np.int64)
-        return Rest(rows=none, skip=none, take=none)
+        return reads.select(slice(0, 0))
     if isinstance(reading, EpochReading) and reading.limit is None:
         head, first = reading.interleave.open_rest(num_read * reading.stride)
         in_slots, skip, take = head.T
         every = reading.interleave.num_shards
         follow = np.arange(first, every) if reading.rows is None else reading.rows[first:]
         rows = np.concatenate([reading.rows_of(in_slots), follow])
-        return Rest(rows=rows, skip=skip, take=take)
-    if isinstance(reading, EndlessReading):
-        reading = reading.listed(num_read, reading.num_examples)
-    shard, skip, take = reading.interleave.continuation(num_read * reading.stride - reading.first)
-    take = np.clip(_read_at_end(reading, lengths)[shard] - skip, 0, take)
-    early = np.flatnonzero(shard < len(reading.skips))
-    skip[early] += reading.skips[shard[early]]
-    # Files that come up only after the cut are left out; those that are open keep their slots.
-    kept = np.flatnonzero((take > 0) | (skip > 0))
-    return Rest(rows=reading.rows_of(shard[kept]), skip=skip[kept], take=take[kept])
+    else:
+        if isinstance(reading, EndlessReading):
+            reading = reading.listed(num_read, reading.num_examples)
+        start = num_read * reading.stride - reading.first
+        shard, skip, take = reading.interleave.continuation(start)
+        take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
+        early = np.flatnonzero(shard < len(reading.skips))
+        skip[early] += reading.skips[shard[early]]
+        # Files that come up only after the cut are left out; those that are open keep their slots.
+        kept = np.flatnonzero((take > 0) | (skip > 0))
+        rows, skip, take = reading.rows_of(shard[kept]), skip[kept], take[kept]
+    left = reads.select(rows)
+    left.skip[: len(skip)] += skip
+    left.take[: len(take)] = take
+    return left
 
 
 def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
@@ -359,23 +310,19 @@ def order_to_resume(
         and settings.reader.on_tf_data
         and not settings.takes("buffer")
     ):
-        raise UsageError(
-            phrase(
-                "{mode!} with {stages}: how far several stages have read is not known without "
-                "their seeds; plan from a log, {seen=CODES}",
-                mode=mode,
-            )
+        raise refused(
+            "{mode!} with {stages}: how far several stages have read is not known without "
+            "their seeds; plan from a log, {seen=CODES}",
+            mode=mode,
         )
     if risk is not None and mode != "at-least-once":
-        raise UsageError(phrase("{risk} is read with {mode=at-least-once} only"))
+        raise refused("{risk} is read with {mode=at-least-once} only")
     if not settings.buffer_is_open:
         if unseeded and settings.buffer is not None:
-            raise UsageError(
-                phrase(
-                    "{mode!} is for a buffer whose seed is not known; with its seed "
-                    "{mode=exactly-once} loses and repeats nothing",
-                    mode=mode,
-                )
+            raise refused(
+                "{mode!} is for a buffer whose seed is not known; with its seed "
+                "{mode=exactly-once} loses and repeats nothing",
+                mode=mode,
             )
         return made(settings)
     planned = made(with_any_buffer_seed(settings))

@@ -5,22 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
-from shardctl.core.instructions.reads import joined
+from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.loaders.library import library_of
+from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.epoch_reading import Reading
-from shardctl.core.order.order import NONE
+from shardctl.core.order.loader_order import LoaderOrder
+from shardctl.core.order.order import CHUNK_SIZE, NONE, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.order.staged import StagedOrder
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
+    WITHOUT_END,
     AfterRead,
     BatchCall,
     ConcatenateCall,
+    ConsumedSource,
     FurtherEpoch,
     Mode,
     ResumePlan,
@@ -34,27 +42,43 @@ from shardctl.core.settings.read_settings import (
     as_settings,
 )
 from shardctl.core.settings.table import ENDLESS
+from shardctl.core.stages.part import Stage
+from shardctl.core.stages.pipelines import last_batch, readers_of
+from shardctl.core.stages.stages import (
+    AssertCardinality,
+    Batch,
+    Cache,
+    Map,
+    Prefetch,
+    Read,
+    Repeat,
+    Shard,
+    Skip,
+    Take,
+    Unbatch,
+    WithOptions,
+)
 from shardctl.core.text import choices, nearest_first
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_unreadable
-from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.pinned_sources import without_stages
+from shardctl.planning.order import PlannedOrder, order_of, plan_order
+from shardctl.planning.pinned_sources import resolved_reading, without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     consumed_examples,
+    epoch_at,
+    first_of,
     inputs_read,
     order_to_resume,
     pending_inputs,
     plan_of,
     reader_state,
     reads_at,
-    rest_after,
+    reads_of_codes,
+    rest_of_reading,
     resume_point,
     shuffle_state,
     within_a_batch,
     without_seed,
 )
-from shardctl.planning.resume.resume_loader import resume_loader_order
-from shardctl.planning.resume.staged import resume_staged
 
 BufferMode = Literal["exactly-once", "exact-order", "at-most-once", "at-least-once"]
 
@@ -108,12 +132,10 @@ def resume(
     (4000, 26000, ['set_epoch(epoch=3)', 'skip(batches=40)'])
     """
     if mode not in get_args(BufferMode):
-        raise UsageError(
-            phrase(
-                "{mode!}: choose from {}",
-                choices(nearest_first(mode, get_args(BufferMode))),
-                mode=mode,
-            )
+        raise refused(
+            "{mode!}: choose from {}",
+            choices(nearest_first(mode, get_args(BufferMode))),
+            mode=mode,
         )
     dataset, spec, settings = without_stages(as_dataset(dataset), spec, as_settings(settings))
     if settings.reader.on_tf_data:
@@ -138,24 +160,32 @@ def resume_order(
 
     In the modes without a seed it is an order of `order_to_resume`, whose seed means nothing.
     """
-    by_what = planned.order.continued_by
-    if by_what == "loader":
-        return resume_loader_order(planned, consumed=consumed, steps=steps)
-    if by_what == "shardctl.tfds":
-        return resume_staged(planned, consumed=consumed, steps=steps)
-    return _resume_reader(planned, consumed, steps, mode, risk)
+    order = planned.order
+    consumed = consumed_examples(order, consumed=consumed, steps=steps)
+    by = order.continued_by
+    if by == "loader":
+        made = _of_loader(order, consumed)
+    elif by == "shardctl.tfds":
+        made = _of_stages(order, consumed)
+    else:
+        made = _of_reader(planned.of_reader, consumed, mode, risk)
+    by = made.setdefault("continued_by", by)
+    more = made.pop("warnings", ())
+    return plan_of(
+        planned,
+        made.pop("settings", order.settings),
+        consumed=consumed,
+        **made,
+        warnings=(*planned.warnings, *within_a_batch(order, consumed, by), *more),
+    )
 
 
 _END = 2**63 - 1
 
 
-def _resume_reader(
-    planned: PlannedOrder, consumed: int | None, steps: int | None, mode: Mode, risk: float | None
-) -> ResumePlan:
-    order = planned.of_reader
-    settings = order.settings
-    consumed = consumed_examples(order, consumed=consumed, steps=steps)
-    point = resume_point(order, consumed)
+def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None) -> dict[str, Any]:
+    """Return the fields of the plan with which TFDS's reader goes on."""
+    settings, point = order.settings, resume_point(order, consumed)
     unknown = without_seed(order, point, mode, risk)
     mode = mode if order.num_buffered is not None else "exact"
     if unknown is not None:
@@ -164,59 +194,49 @@ def _resume_reader(
     else:
         num_read = inputs_read(order, point)
     reading = order.reading(point.stream)
-    left = rest_after(reading, num_read if point.remaining else _END, order.reads.take)
+    rest = rest_of_reading(order.reads, reading, num_read if point.remaining else _END)
     state = reader_state(order, point.stream, num_read)
-    shuffle, pending, held = None, None, order.reads.select(slice(0, 0))
+    shuffle, pending, num_held = None, None, 0
     if order.num_buffered is not None and unknown is None:
         shuffle = shuffle_state(order.replay(point.stream), point.emitted)
         inputs = pending_inputs(order, point) if point.remaining else NONE
         pending = ids_at(order, reading, inputs)
         if len(inputs) and mode == "exactly-once":
             held = reads_at(order.reads, reading, inputs)
-    # The list of what is left takes as much memory as the search tables, so these go first.
+            rest, num_held = joined([held, rest]), len(held)
     del reading
     order.forget_readings()
-    rest = left.of(order.reads)
-    if len(held):
-        rest = joined([held, rest])
-    total = order.num_examples
-    follow = num_further_epochs(order, point.epoch) if consumed < total else 0
+    follow = num_further_epochs(order, point.epoch) if consumed < order.num_examples else 0
     further = further_epochs(order, point.epoch, seeded=unknown is None) if follow else ()
-    left_in_all = total - consumed
+    left_in_all = order.num_examples - consumed
     if unknown is not None:
         left_in_all = point.remaining + follow * order.epoch_size
         if settings.drop_remainder and settings.batch is not None:
             left_in_all -= left_in_all % settings.batch
-    return plan_of(
-        planned,
-        settings,
-        mode=mode,
-        consumed=consumed,
-        epoch=point.epoch,
-        remaining=point.remaining,
-        remaining_total=left_in_all,
-        instructions=rest,
-        num_pending_instructions=len(held),
-        pending=pending,
-        reader_state=state,
-        shuffle=shuffle,
-        unseeded=None if unknown is None else unknown.buffer,
-        further_epochs=further,
-        num_further_epochs=follow,
-        after_read=calls_after_read(
+    return {
+        "settings": settings,
+        "mode": mode,
+        "epoch": point.epoch,
+        "remaining": point.remaining,
+        "remaining_total": left_in_all,
+        "instructions": rest,
+        "num_pending_instructions": num_held,
+        "pending": pending,
+        "reader_state": state,
+        "shuffle": shuffle,
+        "unseeded": None if unknown is None else unknown.buffer,
+        "further_epochs": further,
+        "num_further_epochs": follow,
+        "after_read": calls_after_read(
             settings,
             mode,
             point.epoch,
             take=point.remaining,
-            num_own=len(held),
-            num_shared=len(rest) - len(held) if unknown is None else 1,
+            num_own=num_held,
+            num_shared=len(rest) - num_held if unknown is None else 1,
         ),
-        warnings=(
-            *planned.warnings,
-            *within_a_batch(order, consumed, order.continued_by),
-            *_of_endless(order, mode, point.remaining),
-        ),
-    )
+        "warnings": _of_endless(order, mode, point.remaining),
+    }
 
 
 def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]:
@@ -290,3 +310,190 @@ def calls_after_read(
     if settings.batch is not None:
         calls.append(BatchCall(batch_size=settings.batch, drop_remainder=settings.drop_remainder))
     return tuple(calls)
+
+
+# Pipelines with stages. What only cuts the reader's order, maps it and makes batches of it goes on
+# by file instructions. All else is continued by shardctl.tfds, which builds the stages again and
+# goes on behind what they have handed out; the plan says how far that was, in all and of each
+# source.
+
+_COMPARED = 64  # examples at both ends of a rest that are looked up in the pipeline's own order
+
+
+def _of_stages(order: Order, consumed: int) -> dict[str, Any]:
+    """Return the fields of the plan with which stages go on."""
+    assert isinstance(order, StagedOrder)
+    left = WITHOUT_END if order.is_endless else order.num_examples - consumed
+    readers = readers_of(order.stages)
+    counts = [consumed] if len(readers) == 1 else order.consumed(consumed)
+    return {
+        "epoch": epoch_at(order, consumed),
+        "remaining": left,
+        "remaining_total": left,
+        "sources": tuple(
+            ConsumedSource(data=read.data, spec=read.spec, consumed=count)
+            for read, count in zip(readers, counts, strict=True)
+        ),
+        **_by_instructions(order, consumed, left),
+    }
+
+
+def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[str, Any]:
+    """Return the fields of file instructions, none where these alone do not continue the plan.
+
+    They do where the stages hand out a piece of the reader's order, which each pass has alike.
+    """
+    settings, source, stages = order.settings, order.stages.source, order.stages.stages
+    if not isinstance(source, Read) or source.data is not None or source.settings:
+        return {}
+    shuffled = settings.shuffles_files and (
+        settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
+    )
+    cached = settings.pass_index and any(isinstance(stage, Cache) for stage in stages)
+    is_read_alike = not (shuffled or cached or settings.host_mode.reads_all)
+    if not is_read_alike or settings.loop != "python" or order.is_endless or settings.is_endless:
+        return {}
+    reader, shape = next(iter(order.readers.values())), order.shape
+    if not order.num_examples or shape is None or len(shape) > 1 or not all(map(_cuts, stages)):
+        return {}
+    first = reader.positions_of(order.codes_at([0]))[1]
+    if len(first) > 1:
+        return {}  # where the same is read twice the piece may be another one
+    start = int(first[0]) + consumed
+    # Both ends of the rest are what the pipeline hands out there.
+    head = np.arange(min(remaining, _COMPARED))
+    places = np.unique(np.concatenate([head, remaining - 1 - head]))
+    if start + remaining > reader.num_examples or not np.array_equal(
+        order.codes_at(consumed + places), reader.codes_at(start + places)
+    ):
+        return {}
+    reading = reader.reading(0)
+    calls: list[AfterRead] = []
+    if start + remaining < reading.num_examples:
+        calls.append(TakeCall(count=remaining))
+    if batch := last_batch(order.stages):
+        calls.append(BatchCall(batch_size=batch.size, drop_remainder=batch.drop_remainder))
+    rest = rest_of_reading(reader.reads, reading, start if remaining else _END)
+    return {
+        "instructions": replace(rest, files=order.dataset if remaining else order.reads.files),
+        "reader_state": reader_state(reader, 0, start),
+        "continued_by": "file_instructions",
+        "after_read": tuple(calls),
+    }
+
+
+def _cuts(stage: Stage) -> bool:
+    """Whether a stage hands out a piece of what it is given, in the same order."""
+    if isinstance(stage, Repeat):
+        return stage.count == 1
+    if isinstance(stage, Shard):
+        return stage.num_shards == 1
+    kinds = Skip | Take | Batch | Unbatch | Map | Prefetch | AssertCardinality | WithOptions | Cache
+    return isinstance(stage, kinds)
+
+
+# Other loaders than TFDS's reader.
+
+MOST_INSTRUCTIONS = 100_000  # that a plan lists
+_MOST_EXAMPLES = 1 << 24  # left in an epoch, of which instructions are made
+
+
+def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
+    """Return the fields of the plan with which the library of another loader goes on."""
+    assert isinstance(order, LoaderOrder)
+    stop = _stop(order, consumed)
+    num_left, left = _left(order, consumed, stop.epoch)
+    found = None if left is None else reads_of_codes(order, order.codes_at(left))
+    if found is not None and len(found) > MOST_INSTRUCTIONS:
+        found = None
+    settings, library = order.settings, library_of(order.loader)
+    return {
+        "epoch": stop.epoch,
+        "remaining": num_left,
+        "remaining_total": order.num_examples - consumed,
+        "instructions": order.reads.select(slice(0, 0)) if found is None else found,
+        "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
+        "after_read": library.calls(order.asked, stop),
+        "stop": stop,
+        "advice": (
+            *library.advice(order.asked, stop),
+            *_not_listed(found, consumed, num_left),
+            *_epochs_mixed(left, stop.epoch),
+        ),
+    }
+
+
+def order_of_plan(plan: ResumePlan) -> LoaderOrder:
+    """Return the order of a plan whose files are found in a dataset."""
+    dataset = plan.instructions.dataset
+    order = order_of(resolved_reading(dataset, plan.spec, plan.settings), plan.settings).order
+    # The settings of a plan name a version, of which nothing is assumed any more.
+    said = [text for text in plan.assumptions if text not in order.assumptions]
+    return LoaderOrder(order.dataset, order.ranges, order.settings, assumptions=said)
+
+
+def _stop(order: LoaderOrder, consumed: int) -> Stop:
+    epoch = epoch_at(order, consumed)
+    first = first_of(order, epoch)
+    done, in_batch = _steps(order, consumed)
+    before, _ = _steps(order, first)
+    return Stop(
+        consumed=consumed,
+        epoch=epoch,
+        in_epoch=consumed - first,
+        steps=done,
+        steps_in_epoch=None if done is None or before is None else done - before,
+        in_batch=in_batch,
+    )
+
+
+def _not_listed(instructions: Reads | None, consumed: int, num_left: int) -> tuple[str, ...]:
+    if instructions is not None:
+        return ()
+    return (
+        phrase(
+            "more than {} runs of neighbours are left, which no plan lists; simulate with {skip=} "
+            "and {take=} names the examples",
+            f"{MOST_INSTRUCTIONS:,}",
+            skip=consumed,
+            take=num_left,
+        ),
+    )
+
+
+def _epochs_mixed(left: Int64s | None, epoch: int) -> tuple[str, ...]:
+    if left is None or not len(left) or int(left[-1] - left[0]) + 1 == len(left):
+        return ()
+    return (
+        f"worker processes end epoch {epoch} in turn, so that examples of the next one come "
+        "between those that are listed; simulate names all of them in their order",
+    )
+
+
+def _steps(order: LoaderOrder, position: int) -> tuple[int | None, int]:
+    """Return (whole batches before a position, examples of the next one before it)."""
+    if not order.has_steps:
+        return None, 0
+    if position == order.num_examples:
+        return order.num_steps, 0
+    step, within = order.steps_of([position])
+    return int(step[0]), int(within[0])
+
+
+def _left(order: LoaderOrder, consumed: int, epoch: int) -> tuple[int, Int64s | None]:
+    """Return how much of an epoch is left, and its positions, None where these are very many.
+
+    Batches of several worker processes may end an epoch in turn, so that it ends by and by.
+    """
+    pieces = [NONE]
+    num_left = 0
+    for start in range(consumed, order.num_examples, CHUNK_SIZE):
+        positions = np.arange(start, min(start + CHUNK_SIZE, order.num_examples))
+        epochs = order.epoch_of(positions)
+        here = positions[epochs == epoch]
+        num_left += len(here)
+        if num_left <= _MOST_EXAMPLES:
+            pieces.append(here)
+        if int(epochs.min()) > epoch:
+            break
+    return num_left, np.concatenate(pieces) if num_left <= _MOST_EXAMPLES else None

@@ -15,7 +15,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, refused
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import (
     ReadSettings,
@@ -26,7 +26,6 @@ from shardctl.core.settings.short_form import short_form, stages_of
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Filter, Opaque, Shard, Skip, Take
 from shardctl.core.stages.text import text_of_part
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts, refuse_unreadable
 from shardctl.planning.order import as_read_by
 from shardctl.planning.pinned_sources import resolved_reading, spec_as_given
@@ -138,22 +137,18 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
     host = settings.host
     by_order = settings.host_mode.reads_all or not settings.reader.shares_in_modes
     if host is not None and host.count > 1 and by_order:
-        raise UsageError(
-            phrase(
-                "{seen} with {}: which examples are a host's own depends on the order "
-                "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
-                Argument("host_by", settings.host_by)
-                if settings.reader.shares_in_modes
-                else Argument("host"),
-            )
+        raise refused(
+            "{seen} with {}: which examples are a host's own depends on the order "
+            "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
+            Argument("host_by", settings.host_by)
+            if settings.reader.shares_in_modes
+            else Argument("host"),
         )
     if any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings))):
-        raise UsageError(
-            phrase(
-                "{seen} with a shard among the {stages}: which examples are a host's own depends "
-                "on the order that was read; gather the logs of all hosts and share the rest with "
-                "{to_hosts=N}, with stages that have no shard"
-            )
+        raise refused(
+            "{seen} with a shard among the {stages}: which examples are a host's own depends "
+            "on the order that was read; gather the logs of all hosts and share the rest with "
+            "{to_hosts=N}, with stages that have no shard"
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
 

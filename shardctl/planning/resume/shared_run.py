@@ -13,11 +13,10 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_planned
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.resume.hosts import even_shares
 from shardctl.planning.resume.promises import without_dropping
@@ -218,14 +217,12 @@ def _hosts_of(
             part = before.of_host(planned, shares[index].instructions)
         total = order.num_examples if part is None else part.num_examples
         if not 0 <= consumed <= total:
-            raise UsageError(
-                phrase(
-                    "host {} of {}: {consumed!}: its part has {} examples",
-                    index,
-                    count,
-                    total,
-                    consumed=consumed,
-                )
+            raise refused(
+                "host {} of {}: {consumed!}: its part has {} examples",
+                index,
+                count,
+                total,
+                consumed=consumed,
             )
         point = resume_point(order, consumed) if part is None else part.point(consumed)
         old.append(OldHost(order=order, point=point, rest=None if part is None else part.rest))

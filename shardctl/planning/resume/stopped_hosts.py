@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 
 import numpy as np
 import numpy.typing as npt
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import MAX_HOSTS, UNSEEDED_MODES
 from shardctl.core.resume.shared_rest import SharedRest
@@ -25,8 +27,25 @@ from shardctl.core.resume.unseeded_buffer import (
     of_all_hosts,
 )
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages.part import Part, Stage
+from shardctl.core.stages.pipelines import parts_of, with_changed
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Concatenate,
+    Map,
+    Pipeline,
+    Prefetch,
+    Read,
+    SampleFromDatasets,
+    Shard,
+    Shared,
+    WithOptions,
+    Zip,
+)
+from shardctl.core.stages.text import text_of_part
 from shardctl.core.text import counted
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.rest_of_epoch import (
@@ -40,7 +59,7 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     without_seed,
 )
-from shardctl.planning.resume.staged import as_host, check_shared
+from shardctl.planning.resume.resume import ids_at
 
 Int32s = npt.NDArray[np.int32]
 
@@ -70,6 +89,24 @@ class OldHost:
         return self.order.epoch_size
 
 
+@dataclass(frozen=True, kw_only=True)
+class LeftOver:
+    """What stopped hosts have left of `epochs`, as runs in the order of the files.
+
+    num_further_epochs: how many whole epochs follow these.
+    num_again: examples that hosts were to hand out once more than they are read, as padding.
+    unseeded: where the seeds of buffers are not known, what is sure of them; pending: else what
+        they held, as ids.
+    """
+
+    reads: Reads
+    epochs: range
+    num_further_epochs: int
+    num_again: int = 0
+    unseeded: UnseededBuffer | None = None
+    pending: tuple[int | str, ...] = ()
+
+
 def old_orders(
     dataset: Dataset,
     spec: str | None,
@@ -81,9 +118,7 @@ def old_orders(
 ) -> list[PlannedOrder]:
     """Return the order of each of the hosts that stopped; without a seed, see `order_to_resume`."""
     if not 1 <= hosts <= MAX_HOSTS:
-        raise UsageError(
-            phrase("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
-        )
+        raise refused("{hosts=}: a number from 1 to {} is needed", MAX_HOSTS, hosts=hosts)
     check_shared(settings, hosts)
     resolved = resolved_reading(dataset, spec, settings)
     of_first = as_host(settings, 0, hosts, of=hosts)
@@ -121,6 +156,39 @@ def stopped_hosts(
             OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
         )
     return found, of_all_hosts(buffers, risk)
+
+
+def left_of_readings(
+    orders: Sequence[ReaderOrder], counts: Sequence[int], *, mode: str, risk: float | None
+) -> LeftOver:
+    """Return what is left where an epoch is a reading of files, of which no example is looked at.
+
+    Raises:
+        UsageError: a risk outside its range.
+    """
+    old, unseeded = stopped_hosts(orders, counts, mode=mode, risk=risk)
+    found = left_of_hosts(old)
+    if unseeded and not len(found.reads) and found.num_further_epochs:
+        # What the buffers held was the rest of the epoch.
+        epoch = found.epochs.stop
+        old = [at_start_of(host, epoch) for host in old]
+        found = left_of_hosts(old)
+    pending: list[int | str] = []
+    for host in [] if unseeded else old:
+        epoch = host.point.epoch
+        pending += ids_at(host.order, host.order.reading(epoch), pending_of(host, epoch))
+        host.order.forget_readings()
+    return replace(found, unseeded=unseeded, pending=tuple(pending))
+
+
+def left_of_hosts(old: Sequence[OldHost]) -> LeftOver:
+    """Return what hosts have left of the epochs that they are in."""
+    epochs = epochs_of(old)
+    left = left_of_epochs(old, epochs)
+    check_left(left, old, epochs[-1])
+    unfinished = any(host.point.remaining for host in old)
+    follow = old[0].order.settings.epochs - epochs.stop if unfinished else 0
+    return LeftOver(reads=left, epochs=epochs, num_further_epochs=follow)
 
 
 def at_start_of(host: OldHost, epoch: int) -> OldHost:
@@ -240,20 +308,6 @@ _MOST_CODES = 1 << 28  # examples times epochs, each with a count
 _PER_SECOND = 3_000_000  # examples that are looked up
 
 
-@dataclass(frozen=True, kw_only=True)
-class LeftOver:
-    """What stopped hosts have left of `epochs`, as runs in the order of the files.
-
-    num_further_epochs: how many whole epochs follow these.
-    num_again: examples that hosts were to hand out once more than they are read, as padding.
-    """
-
-    reads: Reads
-    epochs: range
-    num_further_epochs: int
-    num_again: int
-
-
 def left_by_example(
     orders: Sequence[Order], whole: Sequence[Order], counts: Sequence[int]
 ) -> LeftOver:
@@ -267,11 +321,9 @@ def left_by_example(
     """
     first = orders[0]
     if first.num_epochs is None:
-        raise UsageError(
-            phrase(
-                "{to_hosts} with {stages} without end: nothing is left over to share; end them, as "
-                "in 'repeat(3)', or continue on as many hosts, each by its own plan"
-            )
+        raise refused(
+            "{to_hosts} with {stages} without end: nothing is left over to share; end them, as "
+            "in 'repeat(3)', or continue on as many hosts, each by its own plan"
         )
     _check_countable(first, 1)
     progress = Progress(
@@ -323,13 +375,11 @@ def num_after(order: Order, epoch: int) -> int:
 
 def _check_countable(order: Order, num_epochs: int) -> None:
     if order.codes.num_codes * num_epochs > _MOST_CODES:
-        raise UsageError(
-            phrase(
-                "{to_hosts}: {:,} examples in {} are too many to look at one by one; plan a part "
-                "of the spec, or fewer {epochs}",
-                order.codes.num_codes,
-                counted(num_epochs, "epoch"),
-            )
+        raise refused(
+            "{to_hosts}: {:,} examples in {} are too many to look at one by one; plan a part "
+            "of the spec, or fewer {epochs}",
+            order.codes.num_codes,
+            counted(num_epochs, "epoch"),
         )
 
 
@@ -371,3 +421,111 @@ def _reads_of_counts(order: Order, counts: Int32s) -> Reads:
     levels = range(int(counts.max(initial=0)))
     found = [reads_of_codes(order, np.flatnonzero(counts > level)) for level in levels]
     return joined([order.reads.select(slice(0, 0)), *found]).runs()
+
+
+# Which of the hosts a process is: a shard of the stages, or the host of a reader of their own,
+# where they have such; else the host of the settings.
+
+
+def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadSettings:
+    """Return settings of one of `of` hosts as host `index` of `count` has them.
+
+    >>> from shardctl.core.stages.text import text_of
+    >>> shared = ReadSettings(stages="shard(2, 0) | repeat(3) | shuffle(9, seed=1)")
+    >>> text_of(as_host(shared, 4, 6, of=2).stages)
+    'shard(6, index=4) | repeat(3) | shuffle(9, seed=1)'
+    """
+    host = Host(index=index, count=count)
+
+    def part(given: Part) -> Part:
+        if _hosts_of(given) != of:
+            return given
+        if isinstance(given, Read):
+            own = {**dict(given.settings), "host": str(host)}
+            return replace(given, settings=tuple(own.items()))
+        return Shard(num_shards=count, index=index)
+
+    pipeline = stages_of(settings)
+    if not any(_hosts_of(part) == of for part in parts_of(pipeline)):
+        return replace(settings, host=host)
+    return replace(settings, stages=with_changed(pipeline, part=part))
+
+
+def check_shared(settings: ReadSettings, hosts: int) -> None:
+    """Refuse stages of which it is not stated how so many hosts share all that they read.
+
+    What one reader reads is shared as the settings say, where its stages say nothing.
+
+    Raises:
+        UsageError: see above; the text names a part of the stages, and the way out.
+    """
+    pipeline = stages_of(settings)
+    counts = {_hosts_of(part): part for part in parts_of(pipeline)}
+    counts.pop(None, None)
+    unshared = _unshared(pipeline, hosts)
+    if hosts not in counts and counts:
+        count, part = counts.popitem()
+        raise refused(
+            "{stages}: {} is of {} hosts, and {hosts=} stopped; the two must be the same",
+            text_of_part(part),
+            count,
+            hosts=hosts,
+        )
+    if not counts and unshared == [pipeline.source]:
+        return
+    if hosts > 1 and unshared:
+        raise refused(
+            "{stages}: every host reads all of {}, for nothing says that {hosts=} share it; "
+            "state it, as in read(train, host=0/{}) or by shard({}, 0) behind it",
+            text_of_part(unshared[0]),
+            hosts,
+            hosts,
+            hosts=hosts,
+        )
+
+
+def _hosts_of(part: Part) -> int | None:
+    """Return of how many hosts a part of stages takes a share, None where it takes none."""
+    if isinstance(part, Read):
+        host = dict(part.settings).get("host")
+        return None if host is None else int(str(host).partition("/")[2])
+    return part.num_shards if isinstance(part, Shard) and part.num_shards > 1 else None
+
+
+def _unshared(pipeline: Pipeline, hosts: int) -> list[Read]:
+    """Return the readers of which each host gets everything."""
+    source = pipeline.source
+    found: list[Read] = []
+    if isinstance(source, Read):
+        found = [] if _hosts_of(source) == hosts else [source]
+    elif isinstance(source, Shared):
+        found = _unshared(source.pipeline, hosts)
+    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+        found = [read for one in source.inputs for read in _unshared(one, hosts)]
+    for stage in pipeline.stages:
+        if isinstance(stage, Concatenate):
+            found += _unshared(stage.other, hosts)
+        elif _hosts_of(stage) == hosts:
+            found = []
+    return found
+
+
+def undropped(settings: ReadSettings) -> ReadSettings:
+    """Return settings that hand out the last batch though it is short.
+
+    Batches that are dropped before other stages stay so: what these count is the batches.
+    """
+    if settings.drop_remainder:
+        return replace(settings, drop_remainder=False)
+    pipeline = stages_of(settings)
+    behind = list(takewhile(_hands_on, reversed(pipeline.stages)))
+    before = pipeline.stages[: len(pipeline.stages) - len(behind)]
+    if not before or not isinstance(before[-1], Batch) or not before[-1].drop_remainder:
+        return settings
+    last = replace(before[-1], drop_remainder=False)
+    stages = (*before[:-1], last, *reversed(behind))
+    return replace(settings, stages=replace(pipeline, stages=stages))
+
+
+def _hands_on(stage: Stage) -> bool:
+    return isinstance(stage, Map | Prefetch | WithOptions)

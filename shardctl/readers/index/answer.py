@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import DatasetError
@@ -14,14 +15,32 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.readers.records.contents import Compression
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class BrokenFile:
     """A file that is not counted, with what is wrong first; `path` is relative to the root."""
 
     path: str
+    split: str | None
+    kind: str
+    reason: str | None
+    record: int | None
+    byte: int | None
     num_bytes: int
     version: str
-    finding: FileFinding
+
+    @property
+    def finding(self) -> FileFinding:
+        """What is wrong with the file."""
+        return FileFinding(
+            filename=self.path.rpartition("/")[2],
+            expected=None,
+            found=None,
+            reason=self.reason,
+            kind=cast(FindingKind, self.kind),
+            split=self.split,
+            record=self.record,
+            byte=self.byte,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +115,7 @@ class Index(Tabular):
         for problem in self.problems:
             yield problem.text
         for file in self.broken:
-            yield f"{quoted(file.path, 200)}: {file.finding.reason}"
+            yield f"{quoted(file.path, 200)}: {file.reason}"
 
     def __repr__(self) -> str:
         whole = sum(split.split.num_shards for split in self.splits)
@@ -113,7 +132,7 @@ class Index(Tabular):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArrangedSplit:
-    """The files of a split in shard order, kept as columns where they are many."""
+    """The files of a split in shard order."""
 
     name: str
     files: Sequence[StoredFile]
@@ -135,7 +154,7 @@ class Arrangement:
     root: the folder that all paths are below; it is the layout's data_dir.
     file_format: as `FORMATS` names it, None where the names do not tell.
     sidecars: files that are no record files and say something of them (`index.json`, `x.index`).
-    ignored: other files of the folders. notes: what a reader of the answer should know.
+    notes: what a reader of the answer should know.
     """
 
     root: str
@@ -145,5 +164,4 @@ class Arrangement:
     file_format: str | None = None
     problems: tuple[NameProblem, ...] = ()
     sidecars: Sequence[StoredFile] = ()
-    ignored: Sequence[StoredFile] = ()
     notes: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Records, filled, listed, shared
+from shardctl.core.columns import Records, filled, is_plain, listed, shared
 from shardctl.core.text import counted, inert, printable
 from shardctl.rendering.text.quantities import human_bytes
 
@@ -238,7 +238,7 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
             if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
-            elif kinds != {str} or not (text := "".join(texts)).isascii() or not text.isprintable():
+            elif kinds != {str} or not is_plain("".join(texts)):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
     # Blanks at the ends of lines are for the slow way.
@@ -390,6 +390,11 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
     limit = _WHOLE if screen.width is None else 10 * _LONGEST_TEXT
     lines = _wrapped(printable(text, limit), screen.width)
     return "".join(f"{_styled(line.rstrip(), style, screen)}\n" for line in lines)
+
+
+def paragraphs(screen: Screen, *texts: str, style: Look = "") -> Iterator[str]:
+    """Yield paragraphs, those without text left out."""
+    return (paragraph(text, screen, style=style) for text in texts if text)
 
 
 def indented(text: str, screen: Screen) -> Iterator[str]:

@@ -111,7 +111,7 @@ AGAIN = (
             (
                 LOST,
                 "DistributedSampler leaves out what its hosts cannot share evenly; leave out "
-                "drop_shard_remainder=True",
+                "--drop-shard-remainder",
             ),
         ),
         (

@@ -16,8 +16,7 @@ from shardctl.planning.diff.pinned_order import PinnedOrder
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.hosts.hosts import hosts
 from shardctl.planning.quality.quality import quality
-from shardctl.planning.report.compare import ReportComparison, compare_sides
-from shardctl.planning.report.compared_side import Side
+from shardctl.planning.report.compare import ReportComparison, Side, compare_sides
 from shardctl.planning.report.shown import NotShown
 from shardctl.planning.snapshot import snapshot
 from tests.cases import FUZZ, check_cases
@@ -174,7 +173,7 @@ def test_hosts_are_as_many_as_settings_say_else_a_stand_in_that_is_told() -> Non
 )
 def test_no_hosts_are_refused(numbers: dict[str, int], named: str) -> None:
     side = toy_side("a", ReadSettings())
-    with pytest.raises(UsageError, match=f"{named}=0: a number from 1"):
+    with pytest.raises(UsageError, match=f"--{named} '0': a number from 1"):
         compare_sides(side, side, **numbers)  # type: ignore[arg-type]
 
 

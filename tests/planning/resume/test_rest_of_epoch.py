@@ -21,7 +21,6 @@ from shardctl.planning.resume.rest_of_epoch import (
     pending_inputs,
     reader_state,
     reads_at,
-    rest_after,
     rest_of_reading,
     resume_point,
     shuffle_state,
@@ -174,10 +173,19 @@ def test_what_is_left_of_an_endless_reading_is_that_of_a_list_that_is_long_enoug
         monkeypatch.setattr(endless, "_OPENED", case.opened)
         without_end, listed, draw = both_readings(seed)
         for num_read in draw.integers(0, without_end.num_examples + 1, 3).tolist():
-            found, expected = (
-                rest_after(reading, num_read, case.lengths) for reading in (without_end, listed)
+            zeros = np.zeros(len(case.lengths), np.int64)
+            reads = Reads(
+                files=dataset(train=tuple(case.lengths.tolist())),
+                part=zeros,
+                split=zeros,
+                shard=np.arange(len(zeros)),
+                skip=zeros,
+                take=case.lengths,
             )
-            for column in ("rows", "skip", "take"):
+            found, expected = (
+                rest_of_reading(reads, reading, num_read) for reading in (without_end, listed)
+            )
+            for column in ("shard", "skip", "take"):
                 assert getattr(found, column).tolist() == getattr(expected, column).tolist(), seed
             state = without_end.listed(num_read, num_read).state(num_read)
             known = listed.state(num_read)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, HandedOut, Permutations
 from shardctl.core.loaders.torch import samplers
-from shardctl.core.phrase import misuse, phrase
+from shardctl.core.phrase import phrase, refused
 
 _AS_THE_TRAINER = phrase(
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
@@ -55,7 +55,7 @@ def _permutations(asked: Asked) -> Permutations:
 def _deal(asked: Asked) -> Deal:
     n, world = asked.num_examples, asked.num_hosts
     if asked.batch is None:  # prepare_data_loader then drops the sampler, too
-        raise misuse(
+        raise refused(
             "Accelerate deals whole batches to its processes; give {batch=N} of one process"
         )
     if world == 1:  # prepare_data_loader leaves the batches as they are

@@ -16,7 +16,7 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, HandedOut
 from shardctl.core.loaders.loader import release_of
 from shardctl.core.loaders.torch import samplers
-from shardctl.core.phrase import misuse
+from shardctl.core.phrase import refused
 
 SEEDED_FROM = "0.11.0"  # before, `manual_seed` meant nothing to it
 
@@ -54,7 +54,7 @@ def _generator(asked: Asked) -> samplers.Generator:
     samplers.one_seed(asked)
     before = _is_before(asked.version, SEEDED_FROM)
     if before and (asked.seed is not None or asked.persistent_workers):
-        raise misuse(
+        raise refused(
             "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
             "proven from torchdata {} on, not of {}; give {global_seed=N} alone",
             SEEDED_FROM,
