@@ -17,7 +17,7 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.phrase import Argument, Placeholder, phrase, refused
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
@@ -113,8 +113,8 @@ class Seeded:
 
     what: str
     seed: object
-    name: str | Argument
-    fix: str | Argument
+    name: str
+    fix: str
     settings: tuple[str, ...] = ()
 
 
@@ -279,17 +279,17 @@ class LintContext:
     def seeded(self) -> Iterator[Seeded]:
         """Yield all that draws random numbers: the files, buffers and mixtures."""
         if self.settings.shuffles_files:
-            seed = Argument("shuffle_seed", Placeholder("N"))
+            name, fix = phrase("{shuffle_seed}"), phrase("{shuffle_seed=N}")
             what, given = "files are shuffled in another order", self.settings.shuffle_seed
-            yield Seeded(what, given, Argument("shuffle_seed"), seed, ("shuffle_files",))
+            yield Seeded(what, given, name, fix, ("shuffle_files",))
         for who, stage in self.shuffles_at():
-            name, fix = f"the seed of {text_of_part(stage)}", f"shuffle({stage.buffer}, seed=N)"
-            if stage.buffer != 1 and self.writes_stages:
-                yield Seeded(f"{who} shuffles in another order", stage.seed, name, fix)
-            elif stage.buffer != 1:
-                seed = Argument("buffer_seed", Placeholder("N"))
-                what, own = f"{who} shuffles in another order", Argument("buffer_seed")
-                yield Seeded(what, stage.seed, own, seed, ("buffer",))
+            if stage.buffer == 1:
+                continue
+            name, fix = phrase("{buffer_seed}"), phrase("{buffer_seed=N}")
+            if self.writes_stages:
+                name = f"the seed of {text_of_part(stage)}"
+                fix = f"shuffle({stage.buffer}, seed=N)"
+            yield Seeded(f"{who} shuffles in another order", stage.seed, name, fix, ("buffer",))
         for chain in self.chains:
             source = chain.pipeline.source
             if isinstance(source, ast.SampleFromDatasets):

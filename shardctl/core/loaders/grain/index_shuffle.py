@@ -163,8 +163,8 @@ def _permutation(seed: int, num_examples: int, backwards: bool) -> NDArray[np.ui
     left = np.repeat(np.arange(1 << half, dtype=np.uint16), 1 << half)
     right = np.tile(np.arange(1 << half, dtype=np.uint16), 1 << half)
     _encipher(left, right, round_keys(np.array([seed])).astype(np.uint16), half, backwards)
-    cipher = left << half | right
-    found = cipher[:num_examples].copy()
+    cipher: NDArray[np.uint16] = (left << half | right).astype(np.uint16)
+    found: NDArray[np.uint16] = cipher[:num_examples].copy()
     # Steps of walks become two, four, .. of them, which stop at an index: then walks are short.
     cipher[:num_examples] = np.arange(num_examples)
     for _ in range((size // (64 * num_examples)).bit_length()):

@@ -169,7 +169,7 @@ def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     for here in context.stages_at(read):
         whole = isinstance(here.stage, ast.Shuffle) and here.stage.buffer == WHOLE_DATASET
         if whole and here.num_elements == math.inf:
-            fix = phrase("a buffer of a number, or the shuffle before what repeats")
+            fix = "a buffer of a number, or the shuffle before what repeats"
             if not context.writes_stages:
                 fix = phrase("{buffer=N} with a number, or {epochs=N} in place of {}", ENDLESS)
             why = f"{context.called(here)} waits for the end of what has none, and memory runs out"

@@ -114,7 +114,7 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
         if shuffle.buffer == 1:
             name, fix = "ds.shuffle(1)", phrase("a larger {buffer}, or none")
             if context.writes_stages:
-                name, fix = who, phrase("a larger buffer, or no shuffle")
+                name, fix = who, "a larger buffer, or no shuffle"
             yield Violation(f"{name} leaves every element where it is", fix)
 
 
@@ -124,7 +124,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
     for one in context.seeded() if context.settings.global_seed is None else ():
         if one.seed is None:
             why = f"{one.what} in each run, which cannot be repeated or resumed"
-            yield Violation(why, phrase("{}", one.fix), settings=one.settings)
+            yield Violation(why, one.fix, settings=one.settings)
 
 
 @rule("SC017", loaders=EVERY_LOADER, of_loaders=loaders.no_shuffle)

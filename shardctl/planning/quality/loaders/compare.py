@@ -219,7 +219,9 @@ def _mixing(order: Order, batch: int) -> Mixing:
         shards = occupancy_moments(storage_order(order).shard_sizes, window, 1).expected
         return Mixing(
             num_examples=num_examples,
-            **dict.fromkeys(("shards", "at_end", "uniform_shards"), shards),
+            shards=shards,
+            at_end=shards,
+            uniform_shards=shards,
             score=1.0,
             verdict="as good as uniform",
         )
