@@ -89,13 +89,10 @@ def _verified(loader: Loader, version: str) -> LoaderVersion | None:
     found: VerifiedVersion | None = provided("verified_version")(loader.name, version)
     if found is None:
         return None
-    said = phrase(
-        "{} {} is none of the versions that shardctl was made for; shardctl verify found it equal "
-        "here in {} settings, on {}",
-        loader.library,
-        found.version,
-        found.num_settings,
-        found.date,
+    said = (
+        f"{loader.library} {found.version} is none of the versions that shardctl was made "
+        f"for; shardctl verify found it equal here in {found.num_settings} settings, on "
+        f"{found.date}"
     )
     return LoaderVersion(version=found.version, is_proven=False, warnings=(said,))
 

@@ -277,5 +277,5 @@ def _number(kind: QueryKind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise refused("{}: a number from 0 is needed", Argument(kind, value, given=True))
+        raise UsageError(f"{Argument(kind, value, given=True)}: a number from 0 is needed")
     return number

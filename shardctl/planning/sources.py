@@ -14,7 +14,7 @@ from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import listing_warnings
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
@@ -222,7 +222,7 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
 _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 
-_LESS = phrase("end the stages earlier with take(N), or read a part as train[:1%]")
+_LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
 
 
 @dataclass(kw_only=True)

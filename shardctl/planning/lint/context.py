@@ -17,7 +17,7 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
@@ -25,7 +25,7 @@ from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Count, Source, Stage
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import ShardctlError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import AnyStage, Chain, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Usage:
             value = getattr(self, name)
             if value is not None and not 0 < value <= INT64_MAX:
                 bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
-                raise refused("{}: a number{} is needed", Argument(name, value), bound)
+                raise UsageError(f"{Argument(name, value)}: a number{bound} is needed")
 
 
 @dataclass(frozen=True, kw_only=True)

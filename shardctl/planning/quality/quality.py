@@ -263,9 +263,7 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
             )
         )
     if seeds:
-        notes.append(
-            phrase("no seed is given: measured with {}; others give about the same", listed(seeds))
-        )
+        notes.append(f"no seed is given: measured with {listed(seeds)}; others give about the same")
     if order.codes.several_splits:
         notes.append("several splits are read: in storage one follows the other")
     return notes
@@ -291,7 +289,7 @@ def _bytes(name: str, value: int | str | None) -> int | None:
     try:
         return None if value is None else byte_count(value)
     except UsageError as error:
-        raise refused("{}: {}", Argument(name, value, given=True), error) from None
+        raise UsageError(f"{Argument(name, value, given=True)}: {error}") from None
 
 
 def _window(order: Order, num_examples: int) -> int:
@@ -401,7 +399,7 @@ def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
             cures.append((size, phrase("{buffer=} (score {})", score, buffer=size)))
     whole = phrase("{buffer=}, the whole epoch, which is uniform", buffer=plan.num_examples)
     _, cure = min([*cures, (plan.num_examples + 1, whole)], key=lambda one: one[0])
-    return phrase("{}; cheapest cure: {}", said, cure)
+    return f"{said}; cheapest cure: {cure}"
 
 
 # How well is each part of an epoch mixed near by?

@@ -152,7 +152,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
 
 def _check_seed(name: str, seed: int | None) -> None:
     if seed is not None and not 0 <= seed < NUM_SEEDS:
-        raise refused("{}: Grain takes seeds from 0 to {}", Argument(name, seed), NUM_SEEDS - 1)
+        raise UsageError(f"{Argument(name, seed)}: Grain takes seeds from 0 to {NUM_SEEDS - 1}")
 
 
 # The examples that one process of Grain reads, before worker processes share them.

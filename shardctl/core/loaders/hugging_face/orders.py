@@ -204,9 +204,7 @@ def _check_input_shards(asked: Asked, era: Era) -> None:
     if asked.seed is None:
         raise refused("{} is read with {shuffle_seed=N} only", given)
     if era.interleave == "never":
-        raise refused(
-            "{}: datasets {} reads one shard after the other; max_buffer_input_shards came "
-            "with 5.0.0",
-            given,
-            asked.version,
+        raise UsageError(
+            f"{given}: datasets {asked.version} reads one shard after the other; "
+            "max_buffer_input_shards came with 5.0.0"
         )

@@ -205,7 +205,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
         found = context.loader_order(read)
         if isinstance(found, UnpredictableOrderError):
             names = ("shuffle", "loader")
-            yield Violation(phrase("{}", found), seed_to_give(context), read, settings=names)
+            yield Violation(f"{found}", seed_to_give(context), read, settings=names)
 
 
 def seed_to_give(context: LintContext) -> str:
@@ -233,7 +233,7 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
         files, hosts, now = len(asked.lengths_of_shards), asked.num_hosts, ""
         if streaming.num_shards != files:
             now = f" (after the shuffle they count as {streaming.num_shards:,})"
-        fix = phrase("a multiple of {} as the number of shards", hosts)
+        fix = f"a multiple of {hosts} as the number of shards"
         if files >= hosts and era_of(order.version).has_strategy:
             fix = phrase("{}, or {host_by=files}", fix)
         yield Violation(

@@ -247,7 +247,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     names = tuple(name for name, is_given in given.items() if is_given)
     if names and context.reads_data_source:
         named = listed(map(Argument, names), ", ")
-        why = phrase("as_data_source reads none of {}: a sampler decides the order", named)
+        why = f"as_data_source reads none of {named}: a sampler decides the order"
         yield Violation(why, "leave them out, or read with as_dataset", settings=names)
 
 

@@ -55,9 +55,7 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
             "{shuffle_seed=} and {buffer_seed=}", shuffle_seed=pair[0], buffer_seed=pair[1]
         )
         names = ("buffer_seed", "shuffle_seed")
-        why = phrase(
-            "{} are one seed modulo {}: both shuffles draw the same numbers", seeded, SEED_MODULUS
-        )
+        why = f"{seeded} are one seed modulo {SEED_MODULUS}: both shuffles draw the same numbers"
         yield Violation(why, _DIFFERENT, settings=names)
 
 

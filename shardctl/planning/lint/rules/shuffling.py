@@ -66,7 +66,7 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             f"the buffer holds {max(sizes):,} of the {size:,} examples in the "
             f"{counted(cycle, 'file')} read at a time",
-            phrase("{}, or what memory allows; `shardctl quality` says what it gains", buffer),
+            f"{buffer}, or what memory allows; `shardctl quality` says what it gains",
             read,
         )
 
