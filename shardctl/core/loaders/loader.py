@@ -298,6 +298,12 @@ def release_of(version: str) -> tuple[int, ...] | None:
     return tuple(numbers)
 
 
+def is_before(version: str, border: str) -> bool:
+    """Return whether a version is a release below another; a pre-release is none."""
+    release, other = release_of(version), release_of(border)
+    return release is not None and other is not None and release < other
+
+
 def same_version(one: str, other: str) -> bool:
     """Return whether two versions are the same one, `5.1` and `5.1.0+cpu` as well."""
     ours, theirs = release_of(one), release_of(other)

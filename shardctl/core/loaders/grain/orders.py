@@ -14,13 +14,13 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.grain.index_shuffle import is_permutation, shuffled, unshuffled
 from shardctl.core.loaders.handed_out import Batches, HandedOut
-from shardctl.core.loaders.loader import release_of
+from shardctl.core.loaders.loader import is_before
 from shardctl.core.phrase import Argument, refused
 from shardctl.errors import UsageError
 
 # From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
 # divided by the number of hosts and rounded down (`_SamplerMapDataset`); before, all of them.
-EQUAL_HOSTS_SINCE = (0, 2, 13)
+EQUAL_HOSTS_SINCE = "0.2.13"
 # Numbers of records beyond this are none that anybody has.
 _MOST = 1 << 61
 _MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twice
@@ -70,8 +70,7 @@ def equal_hosts(version: str) -> bool:
     >>> equal_hosts("0.2.18"), equal_hosts("0.2.12")
     (True, False)
     """
-    release = release_of(version)
-    return release is None or release >= EQUAL_HOSTS_SINCE
+    return not is_before(version, EQUAL_HOSTS_SINCE)
 
 
 def _of_sampler(asked: Asked) -> Stream:

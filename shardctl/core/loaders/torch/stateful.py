@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, HandedOut
-from shardctl.core.loaders.loader import release_of
+from shardctl.core.loaders.loader import is_before
 from shardctl.core.loaders.torch import samplers
 from shardctl.core.phrase import refused
 
@@ -31,7 +31,7 @@ def handed_out(asked: Asked) -> HandedOut:
     n, sampler, own = asked.num_examples, _generator(asked), asked.seed is not None
     permutation = samplers.num_draws(n)
     first, an_epoch = 0, permutation
-    if _is_before(asked.version, SEEDED_FROM):
+    if is_before(asked.version, SEEDED_FROM):
         an_epoch *= 2  # that of `RandomSampler` of torch, which draws another at its end
     elif asked.workers:
         first = permutation
@@ -52,7 +52,7 @@ def handed_out(asked: Asked) -> HandedOut:
 def _generator(asked: Asked) -> samplers.Generator:
     """Return the generator of the loader's sampler."""
     samplers.one_seed(asked)
-    before = _is_before(asked.version, SEEDED_FROM)
+    before = is_before(asked.version, SEEDED_FROM)
     if before and (asked.seed is not None or asked.persistent_workers):
         raise refused(
             "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
@@ -66,8 +66,3 @@ def _generator(asked: Asked) -> samplers.Generator:
         )
     seed = samplers.check_seed(asked.global_seed or 0, "the global seed")
     return samplers.Generator(1 if before else samplers.Generator(seed).int64(0))
-
-
-def _is_before(version: str, other: str) -> bool:
-    released, border = release_of(version), release_of(other)
-    return released is not None and border is not None and released < border

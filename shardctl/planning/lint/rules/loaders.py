@@ -13,7 +13,7 @@ from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Violation, rule
 
 if TYPE_CHECKING:
-    from shardctl.core.loaders.hugging_face.streaming import Streaming
+    from shardctl.core.loaders.hugging_face.orders import Streaming
     from shardctl.core.order.loader_order import LoaderOrder
 
 _GRAIN = ("grain",)
@@ -289,7 +289,7 @@ def lost_stride(context: LintContext) -> Iterator[Violation]:
 
 
 def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streaming]]:
-    from shardctl.core.loaders.hugging_face.streaming import Streaming  # NumPy
+    from shardctl.core.loaders.hugging_face.orders import Streaming  # NumPy
 
     for read, order in _orders(context):
         if order.asked.streams:
