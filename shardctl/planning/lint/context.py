@@ -324,7 +324,7 @@ class LintContext:
     @property
     def trainings(self) -> Iterator[Training]:
         """What is read for training, by each reader of the pipeline."""
-        for chain in self.chains:
+        for chain in self.chains if self.trained else ():
             source = chain.pipeline.source
             if not isinstance(source, ast.Read):
                 continue

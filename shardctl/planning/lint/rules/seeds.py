@@ -110,7 +110,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "Keras makes two iterators an epoch, so epochs take every second order: those of a "
             "Python loop differ, and initial_epoch begins anew",
-            phrase("steps_per_epoch, {loop=python}, or {ignore=[SC014]} where it is known"),
+            phrase("steps_per_epoch, {loop=python}, or {ignore=SC014} where it is known"),
         )
 
 

@@ -95,7 +95,7 @@ def open_count(context: LintContext) -> Iterator[Violation]:
             why += f", and {context.num_hosts:,} hosts end at different steps"
         yield Violation(
             f"{here}: {why}",
-            phrase("{}, or {ignore=[SC078]} where it is known", fix),
+            phrase("{}, or {ignore=SC078} where it is known", fix),
             severity="warning" if several else None,
         )
 
