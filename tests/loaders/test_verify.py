@@ -58,7 +58,7 @@ def test_an_order_is_compared_over_indices_and_says_so() -> None:
     assert seen[-1] == ("examples", 10, 10)
     part = shardctl.verify("mnist", "train[:10]", SETTINGS, take=3)
     assert part.num_checked == 3
-    assert 'read: the first 3 of 10 examples; take="all" reads them all' in map(str, part.notes)
+    assert "read: the first 3 of 10 examples; --take -1 reads them all" in map(str, part.notes)
 
 
 @pytest.mark.usefixtures("here")

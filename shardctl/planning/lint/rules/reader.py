@@ -173,9 +173,7 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "the dataset is ordered (disable_shuffling=True), and TFDS refuses "
             + " and ".join(said),
-            phrase(
-                "leave them out, or ReadConfig(enable_ordering_guard=False) and {ignore=SC026}"
-            ),
+            phrase("leave them out, or ReadConfig(enable_ordering_guard=False) and {ignore=SC026}"),
             settings=tuple(names),
         )
 
