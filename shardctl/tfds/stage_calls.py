@@ -17,6 +17,7 @@ from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
+from shardctl.tfds.training.records import kernel_shuffle
 
 MakeReader = Callable[[call.Read], Any]
 
@@ -165,20 +166,8 @@ def _passed_on(spec: Any) -> Callable[..., Any]:
 
 def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None) -> Any:
     """Return `made.shuffle(buffer)` with the two seeds of the kernel, whatever is in force."""
-    tf = tensorflow()
-    spec = made.element_spec
-    parts = tf.nest.flatten(spec, expand_composites=True)
-    shuffled = tf.raw_ops.ShuffleDatasetV3(
-        input_dataset=tf.data.experimental.to_variant(made),
-        buffer_size=tf.constant(buffer, tf.int64),
-        seed=tf.constant(pair[0], tf.int64),
-        seed2=tf.constant(pair[1], tf.int64),
-        seed_generator=tf.raw_ops.DummySeedGenerator(),
-        output_types=[part.dtype for part in parts],
-        output_shapes=[part.shape for part in parts],
-        reshuffle_each_iteration=reshuffle is not False,
-    )
-    dataset = tf.data.experimental.from_variant(shuffled, spec)
+    seeds = tensorflow().constant(pair, tensorflow().int64)
+    dataset = kernel_shuffle(made, buffer, seeds, reshuffles=reshuffle is not False)
     # Its functions go with `made`, and a graph made of this dataset later has but their names.
     dataset._shuffled = made
     return dataset

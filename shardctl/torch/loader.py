@@ -93,11 +93,11 @@ class _Counts:
     """What is put before a DataLoader: the count of the batches that it has handed out."""
 
     sampler: Sampler
-    _count: _Count | None = None
+    _count: list[int] | None = None  # of the newest iterator
 
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator of batches, counted as they are handed out."""
-        self._count = count = _Count()
+        self._count = count = [0]
         return _counted(super().__iter__(), count)  # type: ignore[misc]
 
     def set_epoch(self, epoch: int) -> None:
@@ -106,21 +106,17 @@ class _Counts:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the batches that were handed out."""
-        begun = self.sampler.is_begun and self._count is not None
-        return self.sampler.state_after(self._count.batches if begun and self._count else 0)
+        begun = self.sampler.is_begun and self._count
+        return self.sampler.state_after(self._count[0] if begun and self._count else 0)
 
     def load_state_dict(self, state: Any) -> None:
         """Go to the place of a state, as `Sampler.load_state_dict`."""
         self.sampler.load_state_dict(state)
 
 
-class _Count:
-    batches = 0
-
-
-def _counted(batches: Iterator[Any], count: _Count) -> Iterator[Any]:
+def _counted(batches: Iterator[Any], count: list[int]) -> Iterator[Any]:
     for batch in batches:
-        count.batches += 1
+        count[0] += 1
         yield batch
 
 

@@ -86,9 +86,6 @@ class Elements:
         """Return how many examples are handed out before an element."""
         if element == self.num_elements:
             return self.num_examples or 0
-        return self._position_of(element)
-
-    def _position_of(self, element: int) -> int:
         return self._order.positions_in_step(element).start
 
     def check_steps(self, steps: int) -> None:
@@ -130,11 +127,8 @@ class IndexElements(Elements):
         """How many there are, None without end or where that is not known yet."""
         if self._root.ended:
             return self._root.pulled
-        return self._node.num_elements if self._has_counted_end else None
-
-    @property
-    def _has_counted_end(self) -> bool:
-        return self._node.is_counted and not self._node.is_infinite
+        node = self._node
+        return node.num_elements if node.is_counted and not node.is_infinite else None
 
     @property
     def num_examples(self) -> int | None:
@@ -169,7 +163,10 @@ class IndexElements(Elements):
             self.up_to(2 * self._root.pulled + 1)
         return super().element_after(consumed)
 
-    def _position_of(self, element: int) -> int:
+    def num_examples_before(self, element: int) -> int:
+        """Return how many examples are handed out before an element."""
+        if element == self.num_elements:
+            return self.num_examples or 0
         return int(self._root.before(np.array([element]))[0])
 
     def place_of(self, consumed: int) -> tuple[int, int]:

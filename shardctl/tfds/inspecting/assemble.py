@@ -282,11 +282,9 @@ def _call(part: Part) -> str:
 def _combination(part: Zip | SampleFromDatasets | ChooseFromDatasets) -> str:
     said = [f"{len(part.inputs)} inputs"]
     if isinstance(part, SampleFromDatasets):
-        if part.weights is not None:
-            said.append(f"weights={[*part.weights]}")
-        if part.seed not in (None, NO_SEED):
-            said.append(f"seed={part.seed}")
-    if isinstance(part, SampleFromDatasets | ChooseFromDatasets):
+        said += [] if part.weights is None else [f"weights={[*part.weights]}"]
+        said += [] if part.seed in (None, NO_SEED) else [f"seed={part.seed}"]
+    if not isinstance(part, Zip):
         said.append(f"stop_on_empty_dataset={part.stop_on_empty}")
     return f"{part.name}({', '.join(said)})"
 

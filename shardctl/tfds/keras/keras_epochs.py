@@ -97,9 +97,6 @@ def keras_epochs(
     return each()
 
 
-_NO_BATCHES = "fit trains on batches: give ReadSettings(batch=N), or a stage batch(N)"
-
-
 # Where a position is while `fit` trains: which step of which epoch, and what they read.
 
 
@@ -162,20 +159,19 @@ class FitEpochs:
                 "position.dataset() in a loop of your own"
             )
         if not self._start.order.has_steps:
-            raise UsageError(_NO_BATCHES)
-        if settings.pass_index:
             raise UsageError(
-                phrase(
-                    "{pass_index!}: the epochs of fit count the passes",
-                    pass_index=settings.pass_index,
-                )
+                "fit trains on batches: give ReadSettings(batch=N), or a stage batch(N)"
+            )
+        if index := settings.pass_index:
+            raise UsageError(
+                phrase("{pass_index!}: the epochs of fit count the passes", pass_index=index)
             )
         self._elements = Elements(self._start.order)
         if steps_per_epoch is None:
-            if not self._elements.num_elements:
+            if not (count := self._elements.num_elements):
+                has = "none" if count is None else "no batches"
                 raise UsageError(
-                    "fit has no end of an epoch without steps_per_epoch, for the order has "
-                    f"{'none' if self._elements.num_elements is None else 'no batches'}"
+                    f"fit has no end of an epoch without steps_per_epoch, for the order has {has}"
                 )
             last = replace(position.settings, pass_index=max(num_epochs - 1, 0), loop="keras-fit")
             # What is left open is refused now, and not when that epoch begins.
@@ -187,12 +183,11 @@ class FitEpochs:
                     "through the epochs: leave {loop} out"
                 )
             )
-        elif self._elements.up_to(num_epochs * steps_per_epoch) < num_epochs * steps_per_epoch:
-            total = self._elements.num_elements or 0
+        elif self._elements.up_to(wanted := num_epochs * steps_per_epoch) < wanted:
             raise UsageError(
-                f"epochs={num_epochs} of steps_per_epoch={steps_per_epoch} are "
-                f"{num_epochs * steps_per_epoch} batches, and the order has {total}: "
-                "give ReadSettings(epochs=..) that are enough for all, or fewer steps"
+                f"epochs={num_epochs} of steps_per_epoch={steps_per_epoch} are {wanted} batches, "
+                f"and the order has {self._elements.num_elements or 0}: give "
+                "ReadSettings(epochs=..) that are enough for all, or fewer steps"
             )
         self.epoch = self.steps = self.num_steps = 0
 

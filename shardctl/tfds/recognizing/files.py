@@ -128,14 +128,11 @@ def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[
         raise DatasetError(f"file {quoted(names[place], 200)} {why}")
     contents = [one for one in counts.contents if one is not None]
     for name, one in zip(names, contents, strict=True):
-        found = one.compression
-        if (found or "") != compression:
-            said = f"is not compressed by {compression}, as the script reads it"
-            if found is not None:
-                said = (
-                    f"is compressed by {found}, and the script reads it by {compression or 'none'}"
-                )
-            raise DatasetError(f"file {quoted(name, 200)} {said}")
+        if (found := one.compression or "") != compression:
+            raise DatasetError(
+                f"file {quoted(name, 200)} is compressed by {found or 'nothing'}, and the script "
+                f"reads it by {compression or 'none'}"
+            )
     return tuple(one.num_records or 0 for one in contents)
 
 

@@ -46,7 +46,6 @@ class FoundReader:
     listed: Listed
     settings: tuple[tuple[str, Any], ...]
     operations: tuple[Operation, ...]
-    shuffle: Operation | None = None
     pair: KernelPair | None = None
     is_tfds: bool = False
     in_order: str = "true"
@@ -120,7 +119,6 @@ def found_reader(operation: Operation) -> FoundReader:
         listed=found,
         settings=tuple(settings.items()),
         operations=(*rows.operations, operation),
-        shuffle=rows.shuffle if is_mixed else None,
         pair=rows.pair if is_mixed else None,
         is_tfds=_is_tfds(rows, function),
         in_order="true" if len(rows) == 1 else _in_order(operation),

@@ -31,15 +31,14 @@ def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan"
     Raises:
         UsageError: it is another host.
     """
+    host = as_host(host) if isinstance(host, str) else host
     if host is not None:
-        host = as_host(host) if isinstance(host, str) else host
-        index_given = host.index if isinstance(host, Host) else index(host)
-        same = host == planned if isinstance(host, Host) else index_given == planned.index
-        if not same:
-            count = f" of {host.count}" if isinstance(host, Host) else ""
+        own = planned if isinstance(host, Host) else planned.index
+        if host != own:
+            said = f"{host.index} of {host.count}" if isinstance(host, Host) else str(index(host))
             raise UsageError(
-                f"host={index_given}: the {what} is for host {_named(planned)}, and this process "
-                f"is said to be host {index_given}{count}; give each host its own {what}"
+                f"host={said.partition(' ')[0]}: the {what} is for host {_named(planned)}, and "
+                f"this process is said to be host {said}; give each host its own {what}"
             )
         return
     for source, found in hosts_said():
@@ -52,16 +51,14 @@ def check_host(planned: Host, host: int | HostLike | None, *, what: str = "plan"
 
 def hosts_said() -> Iterator[tuple[str, Host]]:
     """Yield who says which host this process is, and which; see `check_host`."""
-    yield from _said("jax.process_index()", _of_jax())
-    of_strategy = _of_strategy()
-    if of_strategy is None:
-        yield from _said("TF_CONFIG", _of_tf_config())
-    yield from _said("the tf.distribute strategy in scope", of_strategy)
-
-
-def _said(source: str, found: tuple[int, int] | None) -> Iterator[tuple[str, Host]]:
-    if found is not None and found[1] > 1 and 0 <= found[0] < found[1]:
-        yield source, Host(index=found[0], count=found[1])
+    found = {"jax.process_index()": _of_jax()}
+    strategy = _of_strategy()
+    if strategy is None:
+        found["TF_CONFIG"] = _of_tf_config()
+    found["the tf.distribute strategy in scope"] = strategy
+    for source, one in found.items():
+        if one is not None and one[1] > 1 and 0 <= one[0] < one[1]:
+            yield source, Host(index=one[0], count=one[1])
 
 
 def _named(host: Host) -> str:

@@ -222,23 +222,30 @@ def _piece_size(dataset: Dataset) -> int:
     return min(max(that_fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
 
 
-def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
+def kernel_shuffle(
+    dataset: Any, buffer_size: int, seeds: Any, *, reshuffles: bool | None = None
+) -> Any:
     """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
 
     `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
     iterator by itself, most of which no argument of it can reach; the op behind it takes any.
-    Every iterator of what is returned has the same order.
+    Every iterator has the same order, but by `reshuffles` what the iterators of a script have.
     """
     tf = tensorflow()
     components = tf.nest.flatten(as_tensors(dataset).element_spec)
-    shuffled = tf.raw_ops.ShuffleDataset(
+    op, more = tf.raw_ops.ShuffleDataset, {}
+    if reshuffles is not None:
+        op = tf.raw_ops.ShuffleDatasetV3
+        more = {"seed_generator": tf.raw_ops.DummySeedGenerator()}
+    shuffled = op(
         input_dataset=tf.data.experimental.to_variant(dataset),
         buffer_size=tf.constant(buffer_size, tf.int64),
         seed=seeds[0],
         seed2=seeds[1],
         output_types=[component.dtype for component in components],
         output_shapes=[component.shape for component in components],
-        reshuffle_each_iteration=False,
+        reshuffle_each_iteration=bool(reshuffles),
+        **more,
     )
     return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
 

@@ -265,9 +265,6 @@ class _Resumed:
             rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
             return self._decoded(rest)
-        if not plan.shuffle.emitted:
-            examples = self._decoded(rest)
-            return kernel_shuffle(examples, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
         codes = self.reader.codes.of_ids(plan.pending or ())
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
@@ -352,10 +349,6 @@ def _codes(reads: Reads, reader: RecordReader) -> Int64s:
 
 def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
     return seeds.seed, seeds.seed2
-
-
-def _pair(seeds: KernelSeeds) -> Any:
-    return tensorflow().constant(_numbers(seeds), tensorflow().int64)
 
 
 # A shuffle buffer that continues from where it was.

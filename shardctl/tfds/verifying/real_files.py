@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -133,44 +133,29 @@ class RealFiles:
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return what `shardctl.tfds.pipeline` builds."""
-        with said_by_tensorflow(f"TFDS refuses {quoted(self.resolved.spec)}"):
-            elements = pipeline(
-                self.builder,
-                self._spec,
-                settings,
-                transform=without_autograph(_tfds_id),
-                decoders=self.decoders,
-                add_tfds_id=True,
-            )
-        reading = self._reading(elements)
-        return replace(reading, shape=shape_of(stages_of(settings)))
-
-    @property
-    def _spec(self) -> str | None:
-        """What the pipeline is asked for: of stages what the command was given."""
         resolved = self.resolved
-        return resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
+        # Of stages what the command was given.
+        spec = resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
+        shape = shape_of(stages_of(settings))
+        return self._read(resolved.spec, shape, pipeline, spec, settings)
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
         """Return what `shardctl.tfds.resume` reads, to the end of all epochs."""
-        with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
-            elements = resume(
-                self.builder,
-                plan,
-                host=plan.settings.host if host is None else host,  # whoever verifies
-                transform=without_autograph(_tfds_id),
-                decoders=self.decoders,
-                add_tfds_id=True,
-            )
-        return replace(self._reading(elements), shape=_shape_of_rest(plan))
+        who = plan.settings.host if host is None else host  # whoever verifies
+        return self._read(plan.spec, _shape_of_rest(plan), resume, plan, host=who)
 
-    def _reading(self, elements: Any) -> Reading:
+    def _read(
+        self, spec: str, shape: Shape, make: Callable[..., Any], *given: Any, **more: Any
+    ) -> Reading:
         names = FoundNames(self.codes)
+        how = {"decoders": self.decoders, "add_tfds_id": True, **more}
+        with said_by_tensorflow(f"TFDS refuses {quoted(spec)}"):
+            elements = make(self.builder, *given, transform=without_autograph(_tfds_id), **how)
 
         def codes_of(batch: Any) -> Int64s:
             return names.codes_of(np.atleast_1d(batch).tolist())
 
-        return Reading(elements=elements, codes_of=codes_of, unknown=names.unknown)
+        return Reading(elements=elements, codes_of=codes_of, shape=shape, unknown=names.unknown)
 
 
 def _tfds_id(example: Any) -> Any:

@@ -42,9 +42,8 @@ from shardctl.planning.verify import (
 )
 from shardctl.tfds.training.global_seed import check_global_seed_of_plan
 from shardctl.tfds.training.read_config import FittedPlan, fitted
-from shardctl.tfds.verifying.compare import ReadCheck, difference
 from shardctl.tfds.verifying.reading import Pass
-from shardctl.tfds.verifying.real_files import IndexRanges, RealFiles
+from shardctl.tfds.verifying.verify import ReadCheck, difference
 
 
 @checked
@@ -131,10 +130,7 @@ class _PlanCheck(ReadCheck):
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
         progress = Progress(self.watch, "examples", size)
-        source: RealFiles | IndexRanges
-        source = IndexRanges(resolved=self._resolved, codes=self._codes)
-        if self.read == "files":
-            source = RealFiles.of(self._resolved, self._codes)
+        source = self.source(self.read, self._resolved, self._codes)
 
         def opened(at_once: int) -> Pass:
             alone = replace(plan, settings=replace(plan.settings, batch=None))
