@@ -17,7 +17,6 @@ from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.errors import UsageError
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autograph
-from shardctl.tfds.training.records import kernel_shuffle
 
 MakeReader = Callable[[call.Read], Any]
 
@@ -171,6 +170,47 @@ def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool 
     # Its functions go with `made`, and a graph made of this dataset later has but their names.
     dataset._shuffled = made
     return dataset
+
+
+def kernel_shuffle(
+    dataset: Any, buffer_size: int, seeds: Any, *, reshuffles: bool | None = None
+) -> Any:
+    """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
+
+    `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
+    iterator by itself, most of which no argument of it can reach; the op behind it takes any.
+    Every iterator has the same order, but by `reshuffles` what the iterators of a script have.
+    """
+    tf = tensorflow()
+    components = tf.nest.flatten(as_tensors(dataset).element_spec)
+    op, more = tf.raw_ops.ShuffleDataset, {}
+    if reshuffles is not None:
+        op = tf.raw_ops.ShuffleDatasetV3
+        more = {"seed_generator": tf.raw_ops.DummySeedGenerator()}
+    shuffled = op(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(buffer_size, tf.int64),
+        seed=seeds[0],
+        seed2=seeds[1],
+        output_types=[component.dtype for component in components],
+        output_shapes=[component.shape for component in components],
+        reshuffle_each_iteration=bool(reshuffles),
+        **more,
+    )
+    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
+
+
+def as_tensors(dataset: Any) -> Any:
+    """Return a dataset with each element a tuple of tensors, as its kernel has them.
+
+    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
+    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
+    """
+    tf = tensorflow()
+    flat = dataset._flat_structure
+    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
+    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)
 
 
 def _array(weights: Sequence[float], source: call.SampleFromDatasets) -> Any:

@@ -29,16 +29,20 @@ from shardctl.planning.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
-from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
-from shardctl.tfds.position.derived import (
+from shardctl.tfds.position.counting import (
     SHAREABLE,
+    Loop,
+    OrderCounter,
+    RowCounter,
+    Steps,
     check_derived,
     check_length,
     check_same_order,
+    elements_left,
     records_of,
     stretch_of,
 )
+from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import dataset_to_resume

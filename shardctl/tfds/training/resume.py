@@ -32,7 +32,7 @@ from shardctl.planning.resume.stopped_hosts import as_host, num_after
 from shardctl.planning.sources import reads_spec
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.stage_calls import examples_of_host
+from shardctl.tfds.stage_calls import as_tensors, examples_of_host, kernel_shuffle
 from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
 from shardctl.tfds.training.read_config import (
     FittedPlan,
@@ -40,7 +40,7 @@ from shardctl.tfds.training.read_config import (
     epochs_that_follow,
     fitted,
 )
-from shardctl.tfds.training.records import RecordReader, as_tensors, kernel_shuffle
+from shardctl.tfds.training.records import RecordReader
 
 
 @checked

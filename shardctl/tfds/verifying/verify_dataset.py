@@ -32,7 +32,7 @@ from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.verifying.reading import fitted_epoch, reason_of
+from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
 
 _TRIED = 64  # elements that are made twice, where maps draw random numbers
 

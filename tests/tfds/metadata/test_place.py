@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.tfds.metadata import write as place
-from shardctl.tfds.metadata.write import place_files
+from shardctl.tfds import metadata as place
+from shardctl.tfds.metadata import place_files
 
 
 @pytest.fixture
