@@ -313,11 +313,11 @@ def sampler_at(order: KeyOrder) -> Sampler:
 def _be_torchs(sampler: Sampler) -> None:
     """Make it a `torch.utils.data.Sampler` too, where PyTorch is imported."""
     if type(sampler) is Sampler and hasattr(sys.modules.get("torch.utils.data"), "Sampler"):
-        sampler.__class__ = _kind()
+        sampler.__class__ = _sampler_kind()
 
 
 @cache
-def _kind() -> type[Sampler]:
+def _sampler_kind() -> type[Sampler]:
     base: Any = sys.modules["torch.utils.data"].Sampler
     return type("SamplerOfTorch", (Sampler, base), {"__module__": __name__})
 
@@ -326,7 +326,7 @@ def __getattr__(name: str) -> type:
     # Worker processes look for the class by its name.
     if name == "SamplerOfTorch":
         torch_data()
-        return _kind()
+        return _sampler_kind()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
