@@ -17,7 +17,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 from shardctl.core.phrase import phrase
-from shardctl.core.progress import Progress, Watch
+from shardctl.core.progress import Progress, Watch, watched_by, watching
 from shardctl.core.provided import provided
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
 from shardctl.core.settings.document import settings_in_force
@@ -117,19 +117,18 @@ def verify(
         )
         return found
     planned = plan_order(dataset, spec, settings)
-    return verify_order(planned, take="all" if take == -1 else take, watch=watch)
+    with watched_by(watch):
+        return verify_order(planned, take="all" if take == -1 else take)
 
 
-def verify_order(
-    planned: PlannedOrder, *, take: Take = None, watch: Watch | None = None
-) -> Verification:
+def verify_order(planned: PlannedOrder, *, take: Take = None) -> Verification:
     """Compare an order that is known with what TFDS reads, see `verify`."""
     dataset, settings = planned.order.dataset, planned.order.settings
     check_not_nothing(planned.resolved, planned.order.num_examples, settings.host)
     if settings.global_seed is None:
         check_global_seed(settings, lambda: len(planned.order.reads))
     check_names(planned.order)
-    check = _Check(planned=planned, reads=planned.order.reads, take=take, watch=watch)
+    check = _Check(planned=planned, reads=planned.order.reads, take=take)
     with global_seed_of(settings):
         check.run()
     return check.answer(
@@ -205,7 +204,6 @@ class ReadCheck:
 
     reads: Reads
     take: Take
-    watch: Watch | None
     read: Source = field(init=False, default="files")
     windows: list[Window] = field(init=False, default_factory=list)
     notes: list[str] = field(init=False, default_factory=list)
@@ -217,7 +215,7 @@ class ReadCheck:
         tensorflow()
         reason = why_not_files(self.reads)
         # Before TensorFlow opens any of them: it dies of some lengths, and waits at a FIFO.
-        self.checks = check_files_read(self.reads, self.watch)
+        self.checks = check_files_read(self.reads, watching())
         reason = reason or self.checks.deadly
         if reason is not None:
             self.read = "index ranges"
@@ -269,7 +267,7 @@ class _Check(ReadCheck):
             num_ranges = BUDGETS["index ranges"] // BUDGETS["files"] * take
             windows.insert(0, Window(start=0, stop=min(total, num_ranges), read="index ranges"))
         self._progress = Progress(
-            self.watch, "examples", sum(one.stop for one in windows), per_second=1_000_000
+            None, "examples", sum(one.stop for one in windows), per_second=1_000_000
         )
         for window in windows:
             if self.difference is None:
@@ -366,16 +364,16 @@ def verify_plan(
     num_examples = plan.consumed + plan.remaining_total
     check_not_nothing(resolved_spec(dataset, plan.spec), num_examples, plan.settings.host)
     broken, reads, notes = looked_at(dataset, plan)
-    check = _PlanCheck(
-        dataset=dataset,
-        plan=replace(reads, settings=without_dropping(reads.settings)),
-        reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
-        take="all" if take == -1 else take,
-        watch=watch,
-    )
-    for host in range(len(plan.hosts)) if plan.hosts else [None]:
-        if check.difference is None:
-            check.run(host)
+    with watched_by(watch):
+        check = _PlanCheck(
+            dataset=dataset,
+            plan=replace(reads, settings=without_dropping(reads.settings)),
+            reads=joined([plan.instructions, *(host.instructions for host in plan.hosts)]),
+            take="all" if take == -1 else take,
+        )
+        for host in range(len(plan.hosts)) if plan.hosts else [None]:
+            if check.difference is None:
+                check.run(host)
     return check.answer(
         dataset=dataset,
         spec=plan.spec,
@@ -409,7 +407,7 @@ class _PlanCheck(ReadCheck):
         start = plan.consumed if self._has_order else 0
         name = None if host is None else f"{host}/{len(plan.hosts)}"
         window = Window(start=start, stop=start + size, read=self.read, host=name)
-        progress = Progress(self.watch, "examples", size)
+        progress = Progress(None, "examples", size)
         source = self.source(self.read, self._resolved, self._codes)
 
         def opened(at_once: int) -> Pass:
