@@ -373,17 +373,17 @@ class Position:
         """
         records = records_of(states)
         self._check_global_seed()
-        first = records[0]
-        own = [record for record in records if record.settings.host == self._settings.host]
-        besides = ("host",) if own else SHAREABLE
+        own = next((r for r in records if r.settings.host == self._settings.host), None)
         for record in {record.dataset: record for record in records}.values():
-            self._check(record, allow_version=allow_version, besides=besides)
-        if own:
-            self._go_to(own[0], allow_version=allow_version)
+            self._check(
+                record, allow_version=allow_version, besides=("host",) if own else SHAREABLE
+            )
+        if own is not None:
+            self._go_to(own, allow_version=allow_version)
             return
         self._check_shareable(len(records))
-        now = self._settings_at(first)
-        run = self._shared_run(now, (*first.stretches, stretch_of(records)))
+        now = self._settings_at(records[0])
+        run = self._shared_run(now, (*records[0].stretches, stretch_of(records)))
         self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
         self._loop = None
 

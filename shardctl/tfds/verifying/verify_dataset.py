@@ -78,11 +78,7 @@ def verify_dataset(
 
 
 def verify_script(
-    script: ScriptFunction,
-    *,
-    pass_index: int = 0,
-    loop: Loop = "python",
-    take: Take = None,
+    script: ScriptFunction, *, pass_index: int = 0, loop: Loop = "python", take: Take = None
 ) -> Verification:
     """Compare the dataset that a function of a script returns; see `verify_dataset`.
 
@@ -99,10 +95,7 @@ def verify_script(
         )
     (dataset,) = datasets.values()
     return verify_inspected(
-        dataset,
-        inspected(dataset, lines=lines, loop=loop),
-        pass_index=pass_index,
-        take=take,
+        dataset, inspected(dataset, lines=lines, loop=loop), pass_index=pass_index, take=take
     )
 
 
