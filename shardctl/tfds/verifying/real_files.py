@@ -22,8 +22,7 @@ from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages.stages import (
     Batch,
     ChooseFromDatasets,
