@@ -20,7 +20,7 @@ from shardctl.planning.resume.proof import Proof
 from shardctl.planning.resume.resume import order_of_plan
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.pipeline import order_module
+from shardctl.rendering.python.pipeline import order_module, stage_code
 from shardctl.rendering.python.source import (
     call,
     code_of_host,
@@ -32,7 +32,6 @@ from shardctl.rendering.python.source import (
     settings_code,
     source_of,
 )
-from shardctl.rendering.python.stages import stage_code
 from shardctl.rendering.resume import summary
 
 MAX_INSTRUCTIONS = 1000  # that are written as code

@@ -14,8 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.readers.verifying.verify_files import verify_files
-from shardctl.tfds.verifying.verify import verify
-from shardctl.tfds.verifying.verify_plan import verify_plan
+from shardctl.tfds.verifying.verify import verify, verify_plan
 from tests.core.order.toy_pipelines import (
     Toys,
 )
