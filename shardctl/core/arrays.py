@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -16,6 +16,7 @@ from shardctl.errors import UsageError
 Int64s = NDArray[np.int64]
 _PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
 _KEPT_BYTES = 1 << 23
+_FEW_KEYS = 16  # are told apart one by one faster than sorted
 _MANY = 1 << 10  # numbers that are looked up in so many others
 
 
@@ -72,17 +73,9 @@ def is_constant(values: Int64s) -> bool:
 
 
 def chosen(values: Int64s, rows: Int64s | slice) -> Int64s:
-    """Return `values[rows]`, where one value is enough as one value.
-
-    Many zeros are left to the system, as in `joined_arrays`.
-    """
+    """Return `values[rows]`, where one value is enough as one value."""
     if not is_constant(values):
-        if isinstance(rows, slice) or len(rows) <= _PIECE:
-            return values[rows]
-        found = np.zeros(len(rows), np.int64)
-        for at in pieces(len(rows)):
-            _put(found, at.start, values[rows[at]])
-        return found
+        return values[rows]
     count = len(range(*rows.indices(len(values)))) if isinstance(rows, slice) else len(rows)
     return constant(int(values[0]), count)
 
@@ -97,43 +90,7 @@ def joined_constants(several: Sequence[Int64s]) -> Int64s:
     firsts = {int(values[0]) for values in several}
     if len(firsts) == 1 and all(len(values) == 1 or is_constant(values) for values in several):
         return constant(firsts.pop(), sum(map(len, several)))
-    return joined_arrays(several)
-
-
-def joined_arrays(several: Sequence[Int64s]) -> Int64s:
-    """Return arrays one after the other, as an array of its own.
-
-    Many zeros are left to the system, which gives memory only to what is written.
-    """
-    joined = np.zeros(sum(map(len, several)), np.int64)
-    start = 0
-    for values in several:
-        for at in pieces(len(values)):
-            _put(joined, start + at.start, values[at])
-        start += len(values)
-    return joined
-
-
-def _put(zeros: Int64s, start: int, values: Int64s) -> None:
-    """Write values over zeros, unless they are zeros too."""
-    if values.any():
-        zeros[start : start + len(values)] = values
-
-
-def same_numbers(one: Int64s, other: Int64s) -> bool:
-    """Whether two arrays have the same numbers; at once where they lie in the same memory.
-
-    >>> numbers = np.arange(9)
-    >>> same_numbers(numbers[1:], numbers[1:]), same_numbers(numbers[1:], numbers[:-1])
-    (True, False)
-    """
-    if len(one) != len(other):
-        return False
-    if one.strides == other.strides and one.ctypes.data == other.ctypes.data:
-        return True
-    if is_constant(one) and is_constant(other):
-        return bool(one[0] == other[0])
-    return np.array_equal(one, other)
+    return np.concatenate([np.empty(0, np.int64), *several])
 
 
 def exact_sum(values: Int64s) -> int:
@@ -224,6 +181,24 @@ def distinct(values: Int64s) -> Int64s:
     return ascending[np.flatnonzero(first)]
 
 
+def groups_of(keys: Int64s) -> Iterator[tuple[int, Int64s]]:
+    """Yield each distinct key, ascending, and the places where it is.
+
+    >>> [(key, places.tolist()) for key, places in groups_of(np.array([3, 1, 3]))]
+    [(1, [1]), (3, [0, 2])]
+    """
+    if not len(keys):
+        return
+    least, most = int(keys.min()), int(keys.max())
+    groups: Iterable[Int64s]
+    if most - least < _FEW_KEYS:
+        groups = map(np.flatnonzero, (keys == key for key in range(least, most + 1)))
+    else:
+        order = np.argsort(keys, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
+    yield from ((int(keys[here[0]]), here) for here in groups if len(here))
+
+
 def last_not_above(ascending: Int64s, values: Int64s) -> Int64s:
     """Return the last place in `ascending` whose number is not above each value, -1 for none.
 
@@ -267,3 +242,54 @@ def _right(ascending: Int64s, values: Int64s, places: Int64s) -> NDArray[np.bool
     found: NDArray[np.bool_] = (places == above) | (ascending[above] > values)
     found &= (places < 0) | (ascending[np.maximum(places, 0)] <= values)
     return found
+
+
+# Runs: whole numbers that count on one by one, as (first, length).
+
+
+Runs = tuple[Int64s, Int64s]  # the first number of each run, and its length, above 0
+
+
+def runs_in(values: Int64s) -> Runs:
+    """Return the runs of some numbers, as long as can be.
+
+    >>> [column.tolist() for column in runs_in(np.array([4, 5, 6, 6, 9, 8]))]
+    [[4, 6, 9, 8], [3, 1, 1, 1]]
+    """
+    # The first number of each run.
+    begins = np.ones(len(values), np.bool_)
+    np.not_equal(values[1:], values[:-1] + 1, out=begins[1:])
+    starts = np.flatnonzero(begins)
+    return values[starts], np.diff(starts, append=len(values))
+
+
+def joined_runs(pieces: Iterable[Runs]) -> Iterator[Runs]:
+    """Yield runs that came in pieces, with those made one that count on from one to the next.
+
+    So the runs of some numbers are the same however they were cut before.
+
+    >>> pieces = [(np.array([0, 4]), np.array([4, 1])), (np.array([5, 0]), np.array([2, 3]))]
+    >>> [[column.tolist() for column in piece] for piece in joined_runs(pieces)]
+    [[[0], [7]], [[0], [3]]]
+    """
+    last: Runs | None = None  # which may go on in the next piece
+    for piece in pieces:
+        firsts, lengths = _joined(piece if last is None else _behind(last, piece))
+        if len(firsts) > 1:
+            yield firsts[:-1], lengths[:-1]
+        last = firsts[-1:], lengths[-1:]
+    if last is not None and len(last[0]):
+        yield last
+
+
+def _behind(last: Runs, piece: Runs) -> Runs:
+    return np.concatenate([last[0], piece[0]]), np.concatenate([last[1], piece[1]])
+
+
+def _joined(piece: Runs) -> Runs:
+    firsts, lengths = piece
+    follows = firsts[1:] == firsts[:-1] + lengths[:-1]
+    if not follows.any():
+        return piece
+    starts = np.concatenate([[0], np.flatnonzero(~follows) + 1])
+    return firsts[starts], np.add.reduceat(lengths, starts)

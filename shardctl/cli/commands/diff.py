@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from shardctl.core.snapshot.snapshot import Snapshot
 
 
-def _formats(module: str, what: str) -> Formats:
+def _formats(what: str) -> Formats:
     return Formats(
         renderers={
-            "table": as_table(f"rendering.diff.{module}:{what}_table"),
-            "json": as_json(f"rendering.diff.{module}:{what}_document"),
-            "yaml": as_yaml(f"rendering.diff.{module}:{what}_document"),
-            "github": as_code(f"rendering.diff.{module}:{what}_annotation"),
+            "table": as_table(f"rendering.diff.diff:{what}_table"),
+            "json": as_json(f"rendering.diff.diff:{what}_document"),
+            "yaml": as_yaml(f"rendering.diff.diff:{what}_document"),
+            "github": as_code(f"rendering.diff.diff:{what}_annotation"),
         }
     )
 
 
-FORMATS = _formats("diff", "diff")
-_PLANS = _formats("plans", "plans")
-_SEVERAL = _formats("plans", "several")
+FORMATS = _formats("diff")
+_PLANS = _formats("plans")
+_SEVERAL = _formats("several")
 _ABOUT_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
@@ -183,7 +183,7 @@ def _each_with_current(
     Raises:
         Exit: with 2, since a file could not be checked, or not be written.
     """
-    from shardctl.rendering.diff.plans import CheckedFile
+    from shardctl.rendering.diff.diff import CheckedFile
 
     checked: dict[str, Beside] = {}
     failed: dict[str, ShardctlError] = {}

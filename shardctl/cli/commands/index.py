@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = Formats(renderers=verb_formats("rendering.index.index", "index"))
-_OF_CHECK = Formats(renderers=verb_formats("rendering.index.check", "check"))
+FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index", "check"))
 
 
 def index(
@@ -176,7 +176,7 @@ def _name_faults(found: "Index") -> None:
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
     from shardctl.readers.index.document import check_yaml
-    from shardctl.rendering.index.index import written
+    from shardctl.rendering.index import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
 
 FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality", pictures=True))
-_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders", pictures=True))
+_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.quality", "loaders", pictures=True))
 
 
 def _known_minimums(incomplete: str) -> list[str]:

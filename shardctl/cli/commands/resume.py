@@ -12,8 +12,9 @@ from shardctl.cli.formats import (
     OutputOptions,
     as_code,
     as_csv,
+    as_json,
     as_table,
-    as_text,
+    as_yaml,
 )
 from shardctl.cli.options.dataset import (
     dataset_and_refs,
@@ -126,8 +127,8 @@ class ResumeOptions:
 FORMATS = Formats(
     renderers={
         "table": as_table("rendering.resume:resume_table"),
-        "json": as_text("rendering.resume:resume_json"),
-        "yaml": as_text("rendering.resume:resume_yaml"),
+        "json": as_json("rendering.resume:resume_document"),
+        "yaml": as_yaml("rendering.resume:resume_document"),
         "csv": as_csv("rendering.resume:resume_rows"),
         "python": as_code("rendering.python.resume:resume_python"),
     }
@@ -186,7 +187,7 @@ def resume(
     else:
         FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if out.output not in (None, "-"):
-        from shardctl.rendering.text.written import plan_written, script_written
+        from shardctl.rendering.resume import plan_written, script_written
 
         lines = plan_written(made, out.output, out.format or "", dataset_options(source))
         if stopped.framework is not None:

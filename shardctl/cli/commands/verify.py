@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
 # A spec has colons in brackets alone.
 _FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
-_OF_FILES = Formats(renderers=verb_formats("rendering.verify_files", "verify_files"))
+_OF_FILES = Formats(renderers=verb_formats("rendering.verify", "verify_files"))
 
 
 def verify(

@@ -14,7 +14,7 @@ from shardctl.files.stores.stores import is_remote
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
 
-FORMATS = Formats(renderers=verb_formats("rendering.index.tfds_metadata", "tfds_metadata"))
+FORMATS = Formats(renderers=verb_formats("rendering.index", "tfds_metadata"))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, groups_of
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -107,6 +107,18 @@ class Node(ABC):
     def is_fixed(self) -> bool:
         """Whether all its iterators are alike, however many were made and read before."""
         return not self.lasting and all(node.is_fixed for node in self.inputs)
+
+
+def shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
+    """Return the axes of elements of several nodes, no longer exact where they differ."""
+    axes = zip(*(node.shape for node in nodes), strict=False)
+    return tuple(
+        first._replace(
+            size=max(axis.size for axis in (first, *others)),
+            is_exact=first.is_exact and all(axis == first for axis in others),
+        )
+        for first, *others in axes
+    )
 
 
 class Repeating(Node):
@@ -360,10 +372,8 @@ class Counts:
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
-        blocks = np.asarray(elements) // PIECE
-        for block in np.unique(blocks).tolist():
+        for block, here in groups_of(np.asarray(elements) // PIECE):
             self._sum_up_to(block)
-            here = np.flatnonzero(blocks == block)
             found[here] = self._within(block)[elements[here] - block * PIECE]
         return found
 
@@ -372,9 +382,7 @@ class Counts:
         last = int(places.max(initial=0))
         while self._sums[-1] <= last and len(self._sums) * PIECE <= self._iteration.pulled:
             self._sum_up_to(len(self._sums))
-        blocks = np.searchsorted(self._sums, places, "right") - 1
-        for block in np.unique(blocks).tolist():
-            here = np.flatnonzero(blocks == block)
+        for block, here in groups_of(np.searchsorted(self._sums, places, "right") - 1):
             sums = self._within(block)
             local = np.searchsorted(sums, places[here], "right") - 1
             elements[here], offsets[here] = local + block * PIECE, places[here] - sums[local]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike
-from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
-from shardctl.core.phrase import phrase
+from shardctl.core.arrays import Int64s, Int64sLike, Runs, joined_runs, runs_in
+from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 
@@ -30,6 +30,7 @@ ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be a
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
 
+Over = Callable[[range], Iterable[int]]
 ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
@@ -54,9 +55,26 @@ class Order(ABC):
     loader (`LoaderOrder`). An example is named by a code (see `ExampleCodes`): its id where the
     spec reads one split. Nothing is read, and no array is as long as the order.
 
+    ranges: those that are read, of all hosts.
+    num_examples: of the pass, without a last batch that is dropped; of `epoch_size` those of an
+        epoch of this host, before whole batches are formed.
+    shuffles: whether anything mixes the examples or the files.
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
+    is_endless: whether `num_examples` is no more than a bound of what can be asked for.
+    has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
+    has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
+    goes_on: what is left out of a reading without end, None where all of it is followed.
+    why_unshared: why other hosts cannot go on with what is left, None where they can.
+    unshuffled: how examples come where nothing shuffles them, a clause.
+    is_uniform: whether an epoch is known to be a uniform permutation by its making.
+    is_made_whole: whether an epoch is made as a whole before any place in it is known.
+    one_buffer: `num_buffered` where every example of an epoch goes through that buffer alone.
+    has_blocks: whether blocks of files come one after the other, since nothing mixes them.
+    has_long_runs: whether `runs` are told at less cost than the codes.
+    why_no_steps: why there are no batches to ask for, where that is so.
+    num_in_turn: how many files are read at once, None where examples are read by their index.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
     """
@@ -69,18 +87,26 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
+    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = has_long_runs = False
+    has_epochs = True
+    why_no_steps = "--step needs --batch N: a step is a batch"
+    goes_on: str | None = None
+    why_unshared: str | None = None
+    unshuffled = "examples come as the files are interleaved"
+    one_buffer: int | None = None
+    num_in_turn: int | None = None
     handed_out: HandedOut | None = None
-    _ranges: tuple[SplitRange, ...]
+    ranges: tuple[SplitRange, ...]
+    num_examples: int
+    epoch_size: int
+    shuffles: bool
 
     def __eq__(self, other: object) -> bool:
         """Whether both are read of one dataset, the same ranges and in the same way."""
         if not isinstance(other, Order):
             return NotImplemented
-        return (self.settings, self._ranges, self.dataset) == (
-            other.settings,
-            other._ranges,
-            other.dataset,
-        )
+        of = ("settings", "ranges", "dataset")
+        return all(getattr(self, name) == getattr(other, name) for name in of)
 
     def __hash__(self) -> int:
         return hash(self.settings)
@@ -90,11 +116,6 @@ class Order(ABC):
         return in_short(self, self.dataset.title, total)
 
     @property
-    def ranges(self) -> tuple[SplitRange, ...]:
-        """The ranges that are read, of all hosts."""
-        return self._ranges
-
-    @property
     @abstractmethod
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each; mostly none."""
@@ -102,19 +123,9 @@ class Order(ABC):
     # How long it is.
 
     @property
-    @abstractmethod
-    def num_examples(self) -> int:
-        """Number of examples of the pass, without a last batch that is dropped."""
-
-    @property
-    @abstractmethod
-    def epoch_size(self) -> int:
-        """Number of examples in an epoch of this host, before whole batches are formed."""
-
-    @property
-    @abstractmethod
     def num_epochs(self) -> int | None:
         """Number of epochs of the pass, None without end."""
+        return self.settings.epochs
 
     @property
     def has_second_epoch(self) -> bool:
@@ -122,56 +133,19 @@ class Order(ABC):
         return self.num_epochs != 1
 
     @property
-    def is_endless(self) -> bool:
-        """Whether `num_examples` is no more than a bound of what can be asked for."""
-        return False
-
-    @property
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
-
-    @property
-    def has_readings(self) -> bool:
-        """Whether an epoch is a reading of files, whose rest is known without its examples."""
-        return False
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
-        return True
-
-    @property
-    def goes_on(self) -> str | None:
-        """What is left out of a reading without end, None where all of it is followed."""
-        return None
-
-    @property
-    def why_unshared(self) -> str | None:
-        """Why other hosts cannot go on with what is left, None where they can."""
-        return None
 
     @property
     def why_empty(self) -> str:
         """Why nothing is handed out of what the spec selects, where that is so."""
         settings = self.settings
         if self.epoch_size:
-            return phrase(
-                "{drop_remainder=True} leaves nothing: {} examples fill no batch", self.epoch_size
-            )
+            return f"--drop-remainder leaves nothing: {self.epoch_size} examples fill no batch"
         return f"host {settings.host} by {settings.host_by} reads no examples"
 
     # How it is shuffled.
-
-    @property
-    @abstractmethod
-    def shuffles(self) -> bool:
-        """Whether anything mixes the examples or the files."""
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether an epoch is known to be a uniform permutation by its making."""
-        return False
 
     @property
     def num_buffered(self) -> int | None:
@@ -179,34 +153,9 @@ class Order(ABC):
         return None
 
     @property
-    def one_buffer(self) -> int | None:
-        """`num_buffered` where every example of an epoch goes through that buffer alone."""
-        return None
-
-    @property
     def before_buffer(self) -> Order | None:
         """The order in which files are read into that buffer, None where there is none to see."""
         return None
-
-    @property
-    def unshuffled(self) -> str:
-        """How examples come where nothing shuffles them, a clause."""
-        return "examples come as the files are interleaved"
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether blocks of files come one after the other, since nothing mixes them."""
-        return False
-
-    @property
-    def has_long_runs(self) -> bool:
-        """Whether `runs` are told at less cost than the codes."""
-        return False
-
-    @property
-    def is_made_whole(self) -> bool:
-        """Whether an epoch is made as a whole before any place in it is known."""
-        return False
 
     # What is at positions.
 
@@ -216,17 +165,46 @@ class Order(ABC):
         pieces = list(self.chunks(start, stop))
         return np.concatenate(pieces) if pieces else NONE
 
-    @abstractmethod
+    @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+        """Return an iterator over the codes at [start, stop), in pieces, in bounded memory."""
+        self._check_range(start, stop)
+        return iter(()) if start == stop else self._chunks(start, stop)
 
-    @abstractmethod
+    @checked
     def codes_at(self, positions: Int64sLike) -> Int64s:
         """Return the codes at any positions, int64[q] each."""
+        wanted = self._checked(positions)
+        return self._codes_at(wanted) if len(wanted) else NONE
+
+    @checked
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
+        """Return the epoch (int64[q]) in which each position is.
+
+        Of stages it is which reading of its source the example is of.
+        """
+        wanted = self._checked(positions)
+        return self._epochs_at(wanted) if len(wanted) else NONE
+
+    # What each order answers, of positions that it has and of one at least.
 
     @abstractmethod
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]: ...
+
+    @abstractmethod
+    def _codes_at(self, positions: Int64s) -> Int64s: ...
+
+    @abstractmethod
+    def _epochs_at(self, positions: Int64s) -> Int64s: ...
+
+    @abstractmethod
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]: ...
+
+    @abstractmethod
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]: ...
+
+    @abstractmethod
+    def _in_step(self, step: int) -> range: ...
 
     @checked
     def runs(self, start: int, stop: int) -> Iterator[Runs]:
@@ -244,25 +222,36 @@ class Order(ABC):
 
     # Where examples are.
 
-    @abstractmethod
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
+    @checked
+    def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is handed out.
 
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
+        found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]
+        query, position = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.lexsort((position, query))
+        return query[order], position[order]
 
     @checked
     def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+        self, codes: Int64sLike, *, over: Over = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:
         """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
 
         Every position of a piece is below those of the next one.
         """
-        return iter([self.positions_of(codes, over=over)])
+        return self._found(np.asarray(codes, np.int64), over)
+
+    @cached_property
+    def _first_codes(self) -> Int64s:
+        """The code of the first example that each row reads, int64[n]."""
+        return self.codes.first_codes(self.reads)
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        return RowLookup(self.reads, self._first_codes)
 
     @property
     def epochs_per_second(self) -> int:
@@ -287,22 +276,21 @@ class Order(ABC):
         return self.settings.batch
 
     @property
-    def why_no_steps(self) -> str:
-        """Why there are no batches to ask for, where that is so."""
-        return phrase("{step} needs {batch=N}: a step is a batch")
-
-    @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
 
-    @abstractmethod
+    @checked
     def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
+        wanted = self._checked(positions)
+        return self._steps_of(wanted) if len(wanted) else (NONE, NONE)
 
-    @abstractmethod
+    @checked
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
+        self._check_step(step)
+        return self._in_step(step)
 
     @checked
     def steps_up_to(self, stop: int) -> int:
@@ -331,11 +319,6 @@ class Order(ABC):
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
-
-    @property
-    def num_in_turn(self) -> int | None:
-        """How many files are read at once, None where examples are read by their index."""
-        return None
 
     @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
@@ -384,10 +367,6 @@ def check_answerable(order: Order, num_examples: int) -> None:
     """
     if order.settings.epochs * num_examples > MAX_POSITIONS:
         raise UsageError(
-            phrase(
-                "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-                num_examples,
-                order.settings.epochs,
-                MAX_POSITIONS,
-            )
+            f"{num_examples} examples in {order.settings.epochs} epochs have more than "
+            f"{MAX_POSITIONS} positions; ask for fewer --epochs"
         )

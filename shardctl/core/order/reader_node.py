@@ -4,23 +4,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.interleave.endless import EndlessInterleave
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
-from shardctl.core.order.epoch_reading import Reading
-from shardctl.core.order.reader_order import (
-    ReaderOrder,
-    endless_interleave,
-    endless_reading,
-    reading_of,
-)
+from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import Seeds, shuffled_in_turn
 from shardctl.errors import UsageError
@@ -34,36 +26,24 @@ _TICKET_BITS = 63
 _ENDLESS = 42  # bits for the positions of a reading without end
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tickets:
     """How the bits of the tickets of one reader are shared out.
 
-    reader, reader_bits: its number among all, in the topmost bits, and how many those are.
-    position_bits: for the position in a reading, in the lowest; the number of the reading is
-        between the two.
+    Its number among all readers is in the topmost bits, the position in a reading in the lowest,
+    and the number of the reading between the two.
 
-    >>> tickets = Tickets.of(size=1000, reader=1, num_readers=2)
+    >>> tickets = Tickets(size=1000, reader=1, num_readers=2)
     >>> made = tickets.first(3) + 41
     >>> tickets.position(made), tickets.reading(made), tickets.readers(made)
     (41, 3, 1)
     """
 
-    reader: int
-    reader_bits: int
-    position_bits: int
-
-    @classmethod
-    def of(cls, *, size: int | None, reader: int, num_readers: int) -> Tickets:
-        """Return those of a reader of `size` examples, None where they have no end."""
-        return cls(
-            reader=reader,
-            reader_bits=(num_readers - 1).bit_length(),
-            position_bits=_ENDLESS if size is None else max(size - 1, 0).bit_length(),
-        )
-
-    @property
-    def _reading_bits(self) -> int:
-        return max(_TICKET_BITS - self.reader_bits - self.position_bits, 0)
+    def __init__(self, *, size: int | None, reader: int, num_readers: int) -> None:
+        """Share the bits for `size` examples, None where they have no end."""
+        self._reader_shift = _TICKET_BITS - (num_readers - 1).bit_length()
+        self._position_bits = _ENDLESS if size is None else max(size - 1, 0).bit_length()
+        self._readings = 1 << max(self._reader_shift - self._position_bits, 0)
+        self._base = reader << self._reader_shift
 
     def first(self, reading: int) -> int:
         """Return the ticket at position 0 of a reading.
@@ -71,27 +51,24 @@ class Tickets:
         Raises:
             UsageError: there are more readings than tickets can tell apart.
         """
-        if reading >> self._reading_bits:
+        if reading >= self._readings:
             raise UsageError(
-                phrase(
-                    "a pipeline that reads a dataset {:,} times and more is not followed; repeat "
-                    "it less often",
-                    reading,
-                )
+                f"a pipeline that reads a dataset {reading:,} times and more is not followed; "
+                "repeat it less often"
             )
-        return (self.reader << (_TICKET_BITS - self.reader_bits)) + (reading << self.position_bits)
+        return self._base + (reading << self._position_bits)
 
     def position(self, tickets: Int64s) -> Int64s:
         """Return the positions in their readings, int64[q]."""
-        return tickets & ((1 << self.position_bits) - 1)
+        return tickets & ((1 << self._position_bits) - 1)
 
     def reading(self, tickets: Int64s) -> Int64s:
         """Return the numbers of the readings, int64[q]."""
-        return (tickets >> self.position_bits) & ((1 << self._reading_bits) - 1)
+        return (tickets >> self._position_bits) & (self._readings - 1)
 
     def readers(self, tickets: Int64s) -> Int64s:
         """Return the number of the reader of each, int64[q]; also of tickets of the others."""
-        return tickets >> (_TICKET_BITS - self.reader_bits)
+        return tickets >> self._reader_shift
 
 
 _ALL = 1 << 62  # positions of a reading without end
@@ -126,7 +103,7 @@ class ReaderNode(Node):
         self.tickets = tickets
         self.iterations: list[ReaderIteration] = []
         self._pages: OrderedDict[int, CodePages] = OrderedDict()
-        self._endless: dict[tuple[int, int], EndlessInterleave] = {}
+        self._listed: dict[tuple[int, int], EpochReading] = {}
         settings = reader.settings
         self.files: SeedGenerator | None = None
         if settings.shuffles_files:
@@ -193,9 +170,8 @@ class ReaderNode(Node):
         if (numbers == numbers[0]).all():
             return self.codes_at(int(numbers[0]), positions)
         codes = np.empty_like(positions)
-        order = np.argsort(numbers, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            codes[here] = self.codes_at(int(numbers[here[0]]), positions[here])
+        for number, here in groups_of(numbers):
+            codes[here] = self.codes_at(number, positions[here])
         return codes
 
     def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
@@ -217,10 +193,10 @@ class ReaderNode(Node):
     def forget(self) -> None:
         """Give back the memory of the readings."""
         self._pages.clear()
-        self._endless.clear()
+        self._listed.clear()
         self.reader.forget_readings()
 
-    def reading(self, number: int, *, stop: int | None = None) -> Reading:
+    def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files by one iterator, up to `stop` where it has no end."""
         reader, taken = self.reader, self.iterations[number].taken
         count = len(reader.reads)
@@ -231,13 +207,13 @@ class ReaderNode(Node):
             return shuffled_in_turn(count, _seeds(taken, repetitions))
 
         if not self.is_infinite:
-            return reading_of(reader, None if taken is None else openings(range(1)))
+            return reader.reading_of(None if taken is None else openings(range(1)))
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
-        if (number, limit) not in self._endless:
-            self._endless = {(number, limit): endless_interleave(reader, limit, openings)}
-        return endless_reading(reader, limit, self._endless[number, limit])
+        if (number, limit) not in self._listed:
+            self._listed = {(number, limit): reader.listed_reading(limit, openings)}
+        return self._listed[number, limit]
 
 
 def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
@@ -298,7 +274,7 @@ class CodePages:
     [12, 0, 1]
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: EpochReading) -> None:
         self.reading = reading
         num_pages = -(-reading.num_examples // _SIZE)
         self._place = np.full(num_pages, -1, np.int64)

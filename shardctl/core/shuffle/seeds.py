@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arguments.kinds import Whole
-from shardctl.core.phrase import phrase
-from shardctl.core.shuffle.philox import philox_block, philox_samples
+from shardctl.core.shuffle.philox import philox_samples
 from shardctl.core.tfds_rules import (
     DEFAULT_GRAPH_SEED,
     MAX_ITERATORS,
-    PHILOX_SAMPLES_PER_BLOCK,
     SEED_MODULUS,
     SEEDS_PER_ITERATOR,
 )
@@ -64,55 +62,24 @@ def shuffle_kernel_seeds(
     return KernelSeeds(seed=seed, seed2=seed2 if seed or seed2 else SEED_MODULUS)
 
 
-def iterator_seeds(
-    op_seed: int | None,
-    global_seed: int | None,
-    reshuffle: bool | None,
-    iterator_index: int,
-    *,
-    op_index: int = 0,
-) -> KernelSeeds:
-    """Return the seeds that iterator `iterator_index` of a shuffle draws from.
-
-    Reshuffling, which None means too, takes two samples for each iterator from a stream with the
-    kernel seeds: iterator e draws from samples 2e and 2e + 1, the first iterator among them
-    (RandomSeedGenerator in tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling
-    each iterator draws from the kernel seeds themselves.
-
-    >>> iterator_seeds(7, None, True, 0)
-    KernelSeeds(seed=1992159687, seed2=3200305987)
-    >>> iterator_seeds(7, None, False, 5)
-    KernelSeeds(seed=87654321, seed2=7)
-
-    Raises:
-        UnpredictableOrderError: neither seed is set.
-        UsageError: `iterator_index` or `op_index` is below 0, or more than TensorFlow counts.
-    """
-    iterator_index = index(iterator_index)  # Philox needs ints that grow, NumPy's wrap
-    if iterator_index < 0:
-        raise UsageError(f"iterator {iterator_index}: the iterators of a shuffle count from 0")
-    kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
-    return kernel if reshuffle is False else seeds_of_iterator(kernel, iterator_index)
-
-
 def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
     """Return the pair of seeds of an iterator of a shuffle that reshuffles, from its kernel's.
+
+    It takes two samples of a stream with the kernel seeds: iterator e draws from samples 2e and
+    2e + 1, the first iterator among them (RandomSeedGenerator in
+    tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling each iterator draws from
+    the kernel seeds themselves.
+
+    >>> seeds_of_iterator(shuffle_kernel_seeds(7, None), 0)
+    KernelSeeds(seed=1992159687, seed2=3200305987)
 
     Raises:
         UsageError: there are more iterators than TensorFlow counts.
     """
-    if iterator_index >= MAX_ITERATORS:
-        raise UsageError(
-            phrase(
-                "iterator {} of a shuffle: TensorFlow counts them up to {}; a lower {pass_index} "
-                "is needed",
-                iterator_index,
-                MAX_ITERATORS - 1,
-            )
-        )
-    block, offset = divmod(SEEDS_PER_ITERATOR * iterator_index, PHILOX_SAMPLES_PER_BLOCK)
-    samples = philox_block(kernel.seed, kernel.seed2, block)
-    return KernelSeeds(seed=samples[offset], seed2=samples[offset + 1])
+    ((seed, seed2),) = seeds_of_iterators(
+        kernel, range(iterator_index, iterator_index + 1)
+    ).tolist()
+    return KernelSeeds(seed=seed, seed2=seed2)
 
 
 def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint64]:
@@ -124,8 +91,11 @@ def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint
     Raises:
         UsageError: there are more iterators than TensorFlow counts.
     """
-    if len(iterators):
-        seeds_of_iterator(kernel, iterators[-1])
+    if len(iterators) and iterators[-1] >= MAX_ITERATORS:
+        raise UsageError(
+            f"iterator {iterators[-1]} of a shuffle: TensorFlow counts them up to "
+            f"{MAX_ITERATORS - 1}; a lower --pass is needed"
+        )
     start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * len(iterators)
     samples = philox_samples(kernel.seed, kernel.seed2, start, count)
     return samples.reshape(-1, SEEDS_PER_ITERATOR).astype(np.uint64)

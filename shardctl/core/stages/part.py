@@ -1,7 +1,7 @@
 """What every stage and source of a pipeline says of itself: its call, its effect, what it lets out.
 
 A stage is a class in `stages.py` with what is peculiar to it; what is here holds for all others.
-Its dataset object is registered with `Builder` (`core/iteration/build.py`). Nothing else has to
+Its dataset object is in `NODES` (`core/iteration/build.py`). Nothing else has to
 know a new one: text, documents, completion, code, lint, diff and the calls that `verify` runs
 follow.
 """
@@ -39,13 +39,9 @@ class Parameter:
 CODE = object()  # an argument that a script computes
 # What stands for a value of Python or of tf.data.
 WORDS: dict[str, Any] = {
-    "True": True,
-    "true": True,
-    "False": False,
-    "false": False,
-    "None": None,
-    "none": None,
-    "null": None,
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **dict.fromkeys(("None", "none", "null")),
     **{word: word for word in ("TFRecordDataset", "tf.data.TFRecordDataset")},
     **{f"{of}AUTOTUNE": "auto" for of in ("", "tf.data.", "tf.data.experimental.")},
     **{f"{of}UNKNOWN_CARDINALITY": -2 for of in ("", "tf.data.")},

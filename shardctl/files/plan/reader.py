@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.named_files import NamedFiles
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import NamedFiles, Reads
 from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import (
     CONTINUED_BY,

@@ -64,8 +64,7 @@ def test_further_epochs_are_named(shardctl: Shardctl, toy: Path) -> None:
     assert shown[1].startswith("stopped: after 12 examples, in epoch 1, 3 batches; ")
     assert shown[2] == "left: 10 examples of epoch 1 in 3 file instructions, then 1 epoch"
     assert shown[-1] == (
-        "then: epoch 2, files shuffled with seeds of its own; "
-        "resume --consumed 22 lists the first of them"
+        "then: epoch 2, files reshuffled; resume --consumed 22 lists the first of them"
     )
     assert shown[-3].endswith(".concatenate(epochs 2 to 2).batch(4)")
 
@@ -228,7 +227,7 @@ def test_a_script_for_a_framework_is_python_without_saying_so(
     assert Path("train.py").read_text() == printed.stdout
     assert written.stderr == (
         f"wrote train.py: a training script ({framework}), from example 4 on\n"
-        "next: make prepare, the model and its loss yours; run it again after any stop\n"
+        "next: edit prepare(), the model and the loss; rerun it after an interruption\n"
         "proof: lost 0, repeated 0, moved 0 of 7 examples\n"
     )
     shardctl("resume", *stopped, "--mode", "exact-order", "-o", "plan.yaml")

@@ -6,7 +6,7 @@ import random
 
 import numpy as np
 
-from shardctl.core.interleave.runs import joined_runs, runs_in
+from shardctl.core.arrays import joined_runs, runs_in
 from tests.cases import add_cases
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from shardctl.core.arrays import runs_in
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.interleave.runs import runs_in
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.settings.read_settings import as_settings

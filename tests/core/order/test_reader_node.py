@@ -16,10 +16,10 @@ from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.generator import ScriptSeeds
-from shardctl.core.shuffle.seeds import iterator_seeds
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.order import plan_order
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from tests.core.shuffle.shuffle_oracles import iterator_seeds
 from tests.tfds_datasets import build_dataset
 
 SPLIT = Split(name="train", shard_lengths=(5, 0, 3, 11, 4, 1, 7))
@@ -30,7 +30,7 @@ def _node(**settings: Any) -> ReaderNode:
     ranges = [SplitRange(split=SPLIT, start=0, stop=31)]
     order = ReaderOrder(DATASET, ranges, ReadSettings(**settings))
     size = None if order.settings.repeat_files else order.epoch_size
-    tickets = Tickets.of(size=size, reader=0, num_readers=1)
+    tickets = Tickets(size=size, reader=0, num_readers=1)
     return ReaderNode(order, tickets, ScriptSeeds(order.settings.global_seed))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.core.interleave.runs import runs_in
+from shardctl.core.arrays import runs_in
 from shardctl.core.order import staged
 from shardctl.core.order.staged import StagedOrder
 from shardctl.errors import UnpredictableOrderError, UsageError

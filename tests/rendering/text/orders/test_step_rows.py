@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.eval.evaluation import Evaluation, host_groups
-from shardctl.rendering.text.step_rows import hosts_of, state_of, step_pieces, step_window
+from shardctl.rendering.pictures.eval import hosts_of, state_of, step_pieces, step_window
 from tests.rendering.pictured import dataset
 
 
