@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from shardctl.rendering.hosts.sweep import sweep_table
+from shardctl.rendering.hosts.hosts import sweep_table
 
 import shardctl
 from shardctl.core.dataset.dataset import Dataset, Split
