@@ -135,7 +135,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         neighbours=neighbours,
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=causes(expected.snapshot, actual.snapshot),
-        notes=(*map(_note, orders.not_reproduced), *_long_blocks(orders)),
+        notes=tuple(map(_note, orders.not_reproduced)),
     )
 
 
@@ -194,15 +194,6 @@ def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_l
     return Moved(at_least=at_least, at_most=at_most, positions=orders.positions)
 
 
-def _long_blocks(orders: TwoOrders) -> Iterator[str]:
-    """Yield why positions were not compared one by one."""
-    if orders.too_long:
-        yield (
-            f"the orders are compared in blocks of {orders.size:,} examples: more than "
-            f"{MAX_SCANNED:,}, and only blocks are compared; fewer epochs are compared exactly"
-        )
-
-
 def _note(side: PinnedOrder) -> str:
     """Return why the order of a side is not known."""
     if side.rebuilt is None:
@@ -234,8 +225,7 @@ class Scan(NamedTuple):
 class TwoOrders:
     """Two orders, compared in blocks of `size` of their `positions`, the longer one's number.
 
-    After a scan `not_reproduced` are the sides that cannot be rebuilt as they were pinned, and
-    `too_long` says that a block has more positions than are compared.
+    After a scan `not_reproduced` are the sides that cannot be rebuilt as they were pinned.
     """
 
     expected: PinnedOrder
@@ -243,7 +233,6 @@ class TwoOrders:
     size: int
     positions: int
     not_reproduced: list[PinnedOrder] = field(default_factory=list)
-    too_long: bool = False
 
     @property
     def shorter(self) -> int:
@@ -262,8 +251,7 @@ class TwoOrders:
         sides = (self.expected, self.actual)
         self.not_reproduced = [side for side in sides if side.rebuilt is None]
         start, stop = self.span(block)
-        self.too_long = stop - start > MAX_SCANNED
-        if self.not_reproduced or self.too_long:
+        if self.not_reproduced or stop - start > MAX_SCANNED:
             return None
         progress = Progress(None, "positions", stop - start)
         cells: tuple[list[bytes], list[bytes]] = ([], [])

@@ -24,6 +24,9 @@ from shardctl.planning.hosts.sharing import Sharing
 
 EVAL_SPLITS = ("test", "validation")
 _MAX_BATCH = 2**31 - 1
+_OTHER_EPOCHS = phrase(
+    "of {epochs} one is counted, as if each were iterated by itself; others may differ"
+)
 
 
 @checked
@@ -110,7 +113,7 @@ def evaluate(
         num_left_out=sharing.reads.num_examples - ragged.num_seen,
         partial_is_last=ragged.partial_is_last,
         is_simple=sharing.is_simple,
-        other_epochs=sharing.other_epochs(epochs, hosts, host_batch) if epochs > 1 else "",
+        other_epochs=_OTHER_EPOCHS if epochs > 1 else "",
         warnings=(
             *sharing.resolved.warnings,
             *([refusal] if refusal else []),

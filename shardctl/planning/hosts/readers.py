@@ -23,7 +23,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.core.settings.reads import settings_of_read
@@ -271,16 +271,6 @@ class OfReaders(Sharing):
                 found[codes] = True
             seen.append(int(found.sum()))
         return run_of(orders, which, int(np.array(seen)[which].sum()))
-
-    def other_epochs(self, epochs: int, num_hosts: int, batch: int) -> str:
-        """Return what becomes of further epochs: tf.data batches over their borders, if told to."""
-        return phrase(
-            "of {epochs=} one is counted, as if each were iterated by itself; batches that run "
-            "from one into the next are those of {stages} 'repeat({}) | batch({})'",
-            epochs,
-            batch,
-            epochs=epochs,
-        )
 
 
 def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:

@@ -26,7 +26,6 @@ from shardctl.planning.file_formats import refuse_open_splits
 from shardctl.planning.hosts.strategy import Strategy, strategy_of
 from shardctl.planning.loader_version import loader_version
 from shardctl.planning.order import as_read_by, as_warnings
-from shardctl.planning.resume.rest_of_epoch import first_of
 
 _MOST_ROWS = 1 << 25  # files of all hosts of a loader together
 _MOST_EXAMPLES = 1 << 31
@@ -80,10 +79,6 @@ class Sharing(ABC):
 
         drop: whether a partial batch is dropped.
         """
-
-    @abstractmethod
-    def other_epochs(self, epochs: int, num_hosts: int, batch: int) -> str:
-        """Return in a sentence what becomes of further epochs, where one is counted."""
 
     def refusal(self, num_hosts: int) -> str | None:
         """Return why TFDS does not read so on every host, None where it does."""
@@ -230,41 +225,3 @@ class OfLoader(Sharing):
         if not self.settings.reader.shares_are_assumed:
             return ()
         return as_warnings(next(self._orders(num_hosts, batch=batch)).assumptions)
-
-    def other_epochs(self, epochs: int, num_hosts: int, batch: int) -> str:
-        """Return whether further epochs have as many examples and steps on every host."""
-        orders = list(self._orders(num_hosts, epochs=epochs, batch=batch, drop_remainder=False))
-        found = [[_before(order, epoch) for epoch in range(epochs + 1)] for order in orders]
-        before = np.array(found)  # host, epoch: examples, steps, and examples of a step that is cut
-        counts = np.diff(before[:, :, :2], axis=1)
-        if before[:, :, 2].any():
-            return phrase(
-                "of {epochs=} one is counted; iterated together, batches run from one into the "
-                "next, and the first host makes {:,} steps in all",
-                orders[0].num_steps,
-                epochs=epochs,
-            )
-        if (counts == counts[:, :1]).all():
-            return phrase(
-                "of {epochs=} one is counted; in each every host has as many examples and steps",
-                epochs=epochs,
-            )
-        other = int(np.argmax((counts != counts[:, :1]).any(axis=(0, 2))))
-        return phrase(
-            "of {epochs=} the first is counted, and others differ: {pass_index=} asks for one that "
-            "does",
-            pass_index=self.settings.pass_index + other,
-            epochs=epochs,
-        )
-
-
-def _before(order: LoaderOrder, epoch: int) -> tuple[int, int, int]:
-    """Return (examples, steps) before an epoch, and how many examples its first batch has by then.
-
-    Batches may run from one epoch into the next.
-    """
-    start = first_of(order, epoch)
-    if start == order.num_examples:
-        return start, order.num_steps or 0, 0
-    steps, within = order.steps_of([start])
-    return start, int(steps[0]), int(within[0])

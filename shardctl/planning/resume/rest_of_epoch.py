@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -99,12 +98,6 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
     size = order.settings.batch if by == "file_instructions" else None
     of = "" if size is None else f" of {size}"
     return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
-
-
-def first_of(order: Order, epoch: int) -> int:
-    """Return the first position of an epoch, by halves: epochs come one after the other."""
-    positions = range(order.num_examples)
-    return bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
 
 
 def epoch_at(order: Order, consumed: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -65,7 +66,6 @@ from shardctl.planning.pinned_sources import resolved_reading, without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     consumed_examples,
     epoch_at,
-    first_of,
     inputs_read,
     order_to_resume,
     pending_inputs,
@@ -434,7 +434,9 @@ def order_of_plan(plan: ResumePlan) -> LoaderOrder:
 
 def _stop(order: LoaderOrder, consumed: int) -> Stop:
     epoch = epoch_at(order, consumed)
-    first = first_of(order, epoch)
+    # By halves: epochs come one after the other.
+    positions = range(order.num_examples)
+    first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
     done, in_batch = _steps(order, consumed)
     before, _ = _steps(order, first)
     return Stop(
