@@ -77,14 +77,16 @@ from __future__ import annotations
 import os
 import sys
 
+# Each public name is imported as itself.
+# isort: off
 from shardctl.core.provided import PROVIDERS
 from shardctl.errors import (
-    DatasetError,
-    MissingDependencyError,
-    ShardctlError,
-    UnpredictableOrderError,
-    UnprovenVersionWarning,
-    UsageError,
+    DatasetError as DatasetError,
+    MissingDependencyError as MissingDependencyError,
+    ShardctlError as ShardctlError,
+    UnpredictableOrderError as UnpredictableOrderError,
+    UnprovenVersionWarning as UnprovenVersionWarning,
+    UsageError as UsageError,
 )
 
 TYPE_CHECKING = False  # `typing` takes longer to load than all else here
@@ -93,246 +95,154 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from shardctl import tfds as tfds
-    from shardctl.api.arguments import read_plan, read_snapshot
-    from shardctl.api.compare_reports import compare_reports
-    from shardctl.api.diff import diff
-    from shardctl.api.list_datasets import list_datasets
-    from shardctl.core.dataset.dataset import Dataset, Split
-    from shardctl.core.dataset.file_finding import FileFinding
-    from shardctl.core.hosts.host import Host
-    from shardctl.core.instructions.file_instruction import FileInstruction
-    from shardctl.core.order.order import Order
-    from shardctl.core.resume.resume_plan import HostShare, PlanListing, ResumePlan
-    from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.core.snapshot.snapshot import Snapshot
-    from shardctl.planning.diff.causes import Cause
-    from shardctl.planning.diff.diff import Diff
-    from shardctl.planning.diff.pinned_order import PinnedOrder
-    from shardctl.planning.diff.plans import PlansDiff
-    from shardctl.planning.eval.eval import evaluate
-    from shardctl.planning.eval.evaluation import Evaluation, Hang
-    from shardctl.planning.hosts.hosts import Comparison, HostsPlan, hosts
-    from shardctl.planning.hosts.strategy import Strategy
-    from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
-    from shardctl.planning.layout import Layout, Shard, SplitLayout, layout
-    from shardctl.planning.lint.context import Usage
-    from shardctl.planning.lint.lint import Finding, Lint, lint
-    from shardctl.planning.lint.rule import Rule
-    from shardctl.planning.list import DatasetList, ListedDataset
-    from shardctl.planning.locate import Located, Match, Query, locate
-    from shardctl.planning.order import PlannedOrder, plan_order
-    from shardctl.planning.plan import Plan, Plans, plan
-    from shardctl.planning.quality.loaders.compare import (
-        LoaderComparison,
-        WayToRead,
-        compare_loaders,
+    from shardctl.api.arguments import read_plan as read_plan, read_snapshot as read_snapshot
+    from shardctl.api.compare_reports import compare_reports as compare_reports
+    from shardctl.api.diff import diff as diff
+    from shardctl.api.list_datasets import list_datasets as list_datasets
+    from shardctl.core.dataset.dataset import Dataset as Dataset, Split as Split
+    from shardctl.core.dataset.file_finding import FileFinding as FileFinding
+    from shardctl.core.hosts.host import Host as Host
+    from shardctl.core.instructions.file_instruction import FileInstruction as FileInstruction
+    from shardctl.core.order.order import Order as Order
+    from shardctl.core.resume.resume_plan import (
+        HostShare as HostShare,
+        PlanListing as PlanListing,
+        ResumePlan as ResumePlan,
     )
-    from shardctl.planning.quality.quality import Quality, quality
-    from shardctl.planning.quality.score import Metric, Score
-    from shardctl.planning.report.compare import ReportComparison
-    from shardctl.planning.report.report import Report, report
-    from shardctl.planning.report.shown import NotShown
-    from shardctl.planning.resume.hosts import resume_on_hosts
-    from shardctl.planning.resume.proof import Proof, prove
-    from shardctl.planning.resume.resume import LoaderPlan, resume, resume_loader
-    from shardctl.planning.resume.seen import resume_unseen
-    from shardctl.planning.simulate import Simulation, simulate
-    from shardctl.planning.snapshot import TakenSnapshot, snapshot
-    from shardctl.planning.verify import Verification
-    from shardctl.readers.index.answer import Index
-    from shardctl.readers.index.beam_runner import beam_runner
-    from shardctl.readers.index.check import IndexCheck, check_index
-    from shardctl.readers.index.index import index
-    from shardctl.readers.index.tfds_metadata import TfdsMetadata
-    from shardctl.readers.verifying.verify_files import FilesVerification, verify_files
-    from shardctl.tfds.inspecting.inspect import inspect
-    from shardctl.tfds.verifying.verify import verify
+    from shardctl.core.settings.read_settings import ReadSettings as ReadSettings
+    from shardctl.core.snapshot.snapshot import Snapshot as Snapshot
+    from shardctl.planning.diff.causes import Cause as Cause
+    from shardctl.planning.diff.diff import Diff as Diff
+    from shardctl.planning.diff.pinned_order import PinnedOrder as PinnedOrder
+    from shardctl.planning.diff.plans import PlansDiff as PlansDiff
+    from shardctl.planning.eval.eval import evaluate as evaluate
+    from shardctl.planning.eval.evaluation import Evaluation as Evaluation, Hang as Hang
+    from shardctl.planning.hosts.hosts import (
+        Comparison as Comparison,
+        HostsPlan as HostsPlan,
+        hosts as hosts,
+    )
+    from shardctl.planning.hosts.strategy import Strategy as Strategy
+    from shardctl.planning.inspect import (
+        InspectedStage as InspectedStage,
+        Inspection as Inspection,
+        OpenStage as OpenStage,
+        SourceLine as SourceLine,
+    )
+    from shardctl.planning.layout import (
+        Layout as Layout,
+        Shard as Shard,
+        SplitLayout as SplitLayout,
+        layout as layout,
+    )
+    from shardctl.planning.lint.context import Usage as Usage
+    from shardctl.planning.lint.lint import Finding as Finding, Lint as Lint, lint as lint
+    from shardctl.planning.lint.rule import Rule as Rule
+    from shardctl.planning.list import DatasetList as DatasetList, ListedDataset as ListedDataset
+    from shardctl.planning.locate import (
+        Located as Located,
+        Match as Match,
+        Query as Query,
+        locate as locate,
+    )
+    from shardctl.planning.order import PlannedOrder as PlannedOrder, plan_order as plan_order
+    from shardctl.planning.plan import Plan as Plan, Plans as Plans, plan as plan
+    from shardctl.planning.quality.loaders.compare import (
+        LoaderComparison as LoaderComparison,
+        WayToRead as WayToRead,
+        compare_loaders as compare_loaders,
+    )
+    from shardctl.planning.quality.quality import Quality as Quality, quality as quality
+    from shardctl.planning.quality.score import Metric as Metric, Score as Score
+    from shardctl.planning.report.compare import ReportComparison as ReportComparison
+    from shardctl.planning.report.report import Report as Report, report as report
+    from shardctl.planning.report.shown import NotShown as NotShown
+    from shardctl.planning.resume.hosts import resume_on_hosts as resume_on_hosts
+    from shardctl.planning.resume.proof import Proof as Proof, prove as prove
+    from shardctl.planning.resume.resume import (
+        LoaderPlan as LoaderPlan,
+        resume as resume,
+        resume_loader as resume_loader,
+    )
+    from shardctl.planning.resume.seen import resume_unseen as resume_unseen
+    from shardctl.planning.simulate import Simulation as Simulation, simulate as simulate
+    from shardctl.planning.snapshot import TakenSnapshot as TakenSnapshot, snapshot as snapshot
+    from shardctl.planning.verify import Verification as Verification
+    from shardctl.readers.index.answer import Index as Index
+    from shardctl.readers.index.beam_runner import beam_runner as beam_runner
+    from shardctl.readers.index.check import IndexCheck as IndexCheck, check_index as check_index
+    from shardctl.readers.index.index import index as index
+    from shardctl.readers.index.tfds_metadata import TfdsMetadata as TfdsMetadata
+    from shardctl.readers.verifying.verify_files import (
+        FilesVerification as FilesVerification,
+        verify_files as verify_files,
+    )
+    from shardctl.tfds.inspecting.inspect import inspect as inspect
+    from shardctl.tfds.verifying.verify import verify as verify
 
+    # isort: on
     eval = evaluate
     list = list_datasets
 
 __version__ = "0.2.0"
 
-__all__ = [
-    "Cause",
-    "Comparison",
-    "Dataset",
-    "DatasetError",
-    "DatasetList",
-    "Diff",
-    "Evaluation",
-    "FileFinding",
-    "FileInstruction",
-    "FilesVerification",
-    "Finding",
-    "Hang",
-    "Host",
-    "HostShare",
-    "HostsPlan",
-    "Index",
-    "IndexCheck",
-    "InspectedStage",
-    "Inspection",
-    "Layout",
-    "Lint",
-    "ListedDataset",
-    "LoaderComparison",
-    "LoaderPlan",
-    "Located",
-    "Match",
-    "Metric",
-    "MissingDependencyError",
-    "NotShown",
-    "OpenStage",
-    "Order",
-    "PinnedOrder",
-    "Plan",
-    "PlanListing",
-    "PlannedOrder",
-    "Plans",
-    "PlansDiff",
-    "Proof",
-    "Quality",
-    "Query",
-    "ReadSettings",
-    "Report",
-    "ReportComparison",
-    "ResumePlan",
-    "Rule",
-    "Score",
-    "Shard",
-    "ShardctlError",
-    "Simulation",
-    "Snapshot",
-    "SourceLine",
-    "Split",
-    "SplitLayout",
-    "Strategy",
-    "TakenSnapshot",
-    "TfdsMetadata",
-    "UnpredictableOrderError",
-    "UnprovenVersionWarning",
-    "Usage",
-    "UsageError",
-    "Verification",
-    "WayToRead",
-    "beam_runner",
-    "check_index",
-    "compare_loaders",
-    "compare_reports",
-    "diff",
-    "evaluate",
-    "hosts",
-    "index",
-    "inspect",
-    "layout",
-    "lint",
-    "list_datasets",
-    "locate",
-    "plan",
-    "plan_order",
-    "prove",
-    "quality",
-    "read_dataset",
-    "read_plan",
-    "read_snapshot",
-    "report",
-    "resume",
-    "resume_loader",
-    "resume_on_hosts",
-    "resume_unseen",
-    "simulate",
-    "snapshot",
-    "verify",
-    "verify_files",
-]
-
-_HOMES = {
-    "Cause": "planning.diff.causes",
-    "Comparison": "planning.hosts.hosts",
-    "Dataset": "core.dataset.dataset",
-    "DatasetList": "planning.list",
-    "Diff": "planning.diff.diff",
-    "Evaluation": "planning.eval.evaluation",
-    "FileFinding": "core.dataset.file_finding",
-    "FileInstruction": "core.instructions.file_instruction",
-    "FilesVerification": "readers.verifying.verify_files",
-    "Finding": "planning.lint.lint",
-    "Hang": "planning.eval.evaluation",
-    "Host": "core.hosts.host",
-    "HostShare": "core.resume.resume_plan",
-    "HostsPlan": "planning.hosts.hosts",
-    "InspectedStage": "planning.inspect",
-    "Index": "readers.index.answer",
-    "IndexCheck": "readers.index.check",
-    "Inspection": "planning.inspect",
-    "Layout": "planning.layout",
-    "Lint": "planning.lint.lint",
-    "ListedDataset": "planning.list",
-    "LoaderComparison": "planning.quality.loaders.compare",
-    "LoaderPlan": "planning.resume.resume",
-    "Located": "planning.locate",
-    "Match": "planning.locate",
-    "Metric": "planning.quality.score",
-    "NotShown": "planning.report.shown",
-    "OpenStage": "planning.inspect",
-    "Order": "core.order.order",
-    "PinnedOrder": "planning.diff.pinned_order",
-    "Plan": "planning.plan",
-    "PlanListing": "core.resume.resume_plan",
-    "PlannedOrder": "planning.order",
-    "Plans": "planning.plan",
-    "PlansDiff": "planning.diff.plans",
-    "Proof": "planning.resume.proof",
-    "Quality": "planning.quality.quality",
-    "Query": "planning.locate",
-    "ReadSettings": "core.settings.read_settings",
-    "Report": "planning.report.report",
-    "ReportComparison": "planning.report.compare",
-    "ResumePlan": "core.resume.resume_plan",
-    "Rule": "planning.lint.rule",
-    "Score": "planning.quality.score",
-    "Shard": "planning.layout",
-    "Simulation": "planning.simulate",
-    "Snapshot": "core.snapshot.snapshot",
-    "SourceLine": "planning.inspect",
-    "Split": "core.dataset.dataset",
-    "SplitLayout": "planning.layout",
-    "Strategy": "planning.hosts.strategy",
-    "TakenSnapshot": "planning.snapshot",
-    "TfdsMetadata": "readers.index.tfds_metadata",
-    "Usage": "planning.lint.context",
-    "Verification": "planning.verify",
-    "WayToRead": "planning.quality.loaders.compare",
-    "beam_runner": "readers.index.beam_runner",
-    "check_index": "readers.index.check",
-    "compare_loaders": "planning.quality.loaders.compare",
-    "compare_reports": "api.compare_reports",
-    "diff": "api.diff",
-    "evaluate": "planning.eval.eval",
-    "hosts": "planning.hosts.hosts",
-    "index": "readers.index.index",
-    "inspect": "tfds.inspecting.inspect",
-    "layout": "planning.layout",
-    "lint": "planning.lint.lint",
-    "list_datasets": "api.list_datasets",
-    "locate": "planning.locate",
-    "plan": "planning.plan",
-    "plan_order": "planning.order",
-    "prove": "planning.resume.proof",
-    "quality": "planning.quality.quality",
-    "read_plan": "api.arguments",
-    "read_snapshot": "api.arguments",
-    "report": "planning.report.report",
-    "resume": "planning.resume.resume",
-    "resume_loader": "planning.resume.resume",
-    "resume_on_hosts": "planning.resume.hosts",
-    "resume_unseen": "planning.resume.seen",
-    "simulate": "planning.simulate",
-    "snapshot": "planning.snapshot",
-    "verify": "tfds.verifying.verify",
-    "verify_files": "readers.verifying.verify_files",
+# The modules of the public names, each loaded when a name of it is first used.
+_NAMES = {
+    "api.arguments": "read_plan read_snapshot",
+    "api.compare_reports": "compare_reports",
+    "api.diff": "diff",
+    "api.list_datasets": "list_datasets",
+    "core.dataset.dataset": "Dataset Split",
+    "core.dataset.file_finding": "FileFinding",
+    "core.hosts.host": "Host",
+    "core.instructions.file_instruction": "FileInstruction",
+    "core.order.order": "Order",
+    "core.resume.resume_plan": "HostShare PlanListing ResumePlan",
+    "core.settings.read_settings": "ReadSettings",
+    "core.snapshot.snapshot": "Snapshot",
+    "planning.diff.causes": "Cause",
+    "planning.diff.diff": "Diff",
+    "planning.diff.pinned_order": "PinnedOrder",
+    "planning.diff.plans": "PlansDiff",
+    "planning.eval.eval": "evaluate",
+    "planning.eval.evaluation": "Evaluation Hang",
+    "planning.hosts.hosts": "Comparison HostsPlan hosts",
+    "planning.hosts.strategy": "Strategy",
+    "planning.inspect": "InspectedStage Inspection OpenStage SourceLine",
+    "planning.layout": "Layout Shard SplitLayout layout",
+    "planning.lint.context": "Usage",
+    "planning.lint.lint": "Finding Lint lint",
+    "planning.lint.rule": "Rule",
+    "planning.list": "DatasetList ListedDataset",
+    "planning.locate": "Located Match Query locate",
+    "planning.order": "PlannedOrder plan_order",
+    "planning.plan": "Plan Plans plan",
+    "planning.quality.loaders.compare": "LoaderComparison WayToRead compare_loaders",
+    "planning.quality.quality": "Quality quality",
+    "planning.quality.score": "Metric Score",
+    "planning.report.compare": "ReportComparison",
+    "planning.report.report": "Report report",
+    "planning.report.shown": "NotShown",
+    "planning.resume.hosts": "resume_on_hosts",
+    "planning.resume.proof": "Proof prove",
+    "planning.resume.resume": "LoaderPlan resume resume_loader",
+    "planning.resume.seen": "resume_unseen",
+    "planning.simulate": "Simulation simulate",
+    "planning.snapshot": "TakenSnapshot snapshot",
+    "planning.verify": "Verification",
+    "readers.index.answer": "Index",
+    "readers.index.beam_runner": "beam_runner",
+    "readers.index.check": "IndexCheck check_index",
+    "readers.index.index": "index",
+    "readers.index.tfds_metadata": "TfdsMetadata",
+    "readers.verifying.verify_files": "FilesVerification verify_files",
+    "tfds.inspecting.inspect": "inspect",
+    "tfds.verifying.verify": "verify",
 }
+_HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
+_ERRORS = [name for name in dir() if name.endswith(("Error", "Warning"))]
+# Checkers of types read the imports above.
+__all__ = [*sorted([*_ERRORS, *_HOMES, "read_dataset"])]  # noqa: PLE0604
 
 # Commands whose names are functions of Python already: not in `__all__`, which `*` imports.
 _COMMANDS = {"eval": "evaluate", "list": "list_datasets"}

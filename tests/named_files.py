@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from shardctl.files.stores.store import StoredFile
-from shardctl.files.stores.stored_files import StoredFiles
 from shardctl.readers.index.listing import Listing
 
 ROOT = "/data/digits"
 
 
-def files_named(names: Iterable[str], folder: str = ROOT) -> StoredFiles:
+def files_named(names: Iterable[str], folder: str = ROOT) -> list[StoredFile]:
     """Return files of one byte with these names below a folder."""
-    return StoredFiles.of(StoredFile(path=f"{folder}/{name}", num_bytes=1) for name in names)
+    return [StoredFile(path=f"{folder}/{name}", num_bytes=1) for name in names]
 
 
 def listing_of(names: Iterable[str], folder: str = ROOT) -> Listing:
     """Return a listing of files with these names below a folder."""
-    return Listing(
-        root=folder,
-        files=files_named(names, folder),
-        sidecars=StoredFiles.of(()),
-        ignored=StoredFiles.of(()),
-    )
+    return Listing(root=folder, files=files_named(names, folder))
 
 
 def tfds_names(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 import tempfile
+from collections.abc import Sequence
 from functools import cache
 from io import BytesIO
 from pathlib import Path

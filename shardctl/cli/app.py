@@ -13,6 +13,15 @@ from typer.core import TyperCommand, TyperGroup
 import shardctl
 from shardctl.cli.formats import Formats
 from shardctl.cli.options.shared import ColorOption, spelled_out
+from shardctl.cli.panels import (
+    COMMAND_PANELS,
+    OPTION_PANELS,
+    ORDER,
+    OUTPUT,
+    THIS_COMMAND,
+    command_panel,
+)
+from shardctl.guide.guides import GUIDE_OF_COMMAND
 
 _EXAMPLES = "Examples:\n"
 _HELP = f"""\
@@ -37,8 +46,18 @@ _EPILOG = (
 )
 
 
+_ALIASES = (
+    "Names in parentheses are those of TFDS and tf.data. Where a name is that of one option, it is "
+    "understood too: --interleave_cycle_length 8 is --cycle 8. In options - and _ are the same."
+)
+
+
 class _WithHelpPage:
-    """Its help is a page with panels; the examples at the end of the text are apart from it."""
+    """Its help has a panel for each subject; the examples at the end of the text are apart."""
+
+    name: str | None
+    epilog: str | None
+    get_params: Any
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
         text, _, examples = inspect.cleandoc(help or "").partition(_EXAMPLES)
@@ -46,10 +65,37 @@ class _WithHelpPage:
         super().__init__(*given, **named)
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
 
-    def get_help(self, ctx: Any) -> str:
-        from shardctl.cli.help_page import help_on_screen
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        panels: dict[str, list[Any]] = {"Arguments": [], **{title: [] for title in OPTION_PANELS}}
+        for parameter in self.get_params(ctx):
+            is_option = parameter.param_type_name == "option"
+            title = getattr(parameter, "rich_help_panel", None) or THIS_COMMAND
+            title = OUTPUT if parameter.name == "help" else title
+            record = parameter.get_help_record(ctx)
+            panels[title if is_option else "Arguments"] += [record] if record else []
+        commands = getattr(self, "commands", {})
+        if commands:
+            panels = {"Options": [entry for entries in panels.values() for entry in entries]}
+            of_commands: dict[str, list[Any]] = {title: [] for title in COMMAND_PANELS}
+            for name, command in commands.items():
+                entry = (name, command.get_short_help_str(limit=200))
+                of_commands[command_panel(name)].append(entry)
+            panels = of_commands | panels
+        for title, entries in panels.items():
+            if entries:
+                with formatter.section(title):
+                    formatter.write_dl(entries)
+        if self.examples:
+            with formatter.section("Examples"):
+                formatter.write("".join(f"  {line}\n" for line in self.examples))
 
-        return help_on_screen(self, ctx)
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        guide = GUIDE_OF_COMMAND.get(self.name or "")
+        panels = {getattr(one, "rich_help_panel", None) for one in ctx.command.params}
+        aliases = _ALIASES if ORDER in panels else None
+        for text in filter(None, (self.epilog, aliases, guide and f"Guide: shardctl help {guide}")):
+            formatter.write_paragraph()
+            formatter.write_text(text)
 
 
 class _Command(_WithHelpPage, TyperCommand):

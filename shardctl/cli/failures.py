@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from typer.exceptions import TyperException
@@ -23,19 +24,18 @@ def report(error: BaseException, arguments: Sequence[str], commands: Sequence[st
 
         for line in "".join(traceback.format_exception(error)).splitlines():
             say(line)
+    if not isinstance(error, ShardctlError):
+        fail(_line(error, arguments, commands))
+        return 2
+    hint: ShardctlError | str | None = None
+    if isinstance(error, NotASplitError | DatasetError):
+        hint = _spread_pattern(arguments)
     if isinstance(error, NotASplitError):
-        fail(_not_a_split(error, arguments))
-        return error.exit_code
+        hint = hint or _not_a_split(error, arguments)
     if isinstance(error, UnnamedDatasetError):
-        typed = (_as_dataset(word, arguments) for _, word in _positional(arguments))
-        fail(next(filter(None, typed), error))
-        return error.exit_code
-    if isinstance(error, ShardctlError):
-        spread = _spread_pattern(arguments) if isinstance(error, DatasetError) else None
-        fail(spread or error)
-        return error.exit_code
-    fail(_line(error, arguments, commands))
-    return 2
+        hint = next(filter(None, (_as_dataset(word, arguments) for word in arguments[1:])), None)
+    fail(hint or error)
+    return error.exit_code
 
 
 def _line(error: BaseException, arguments: Sequence[str], commands: Sequence[str]) -> str:
@@ -63,22 +63,19 @@ _TYPERS_MESSAGE = re.compile(
 )
 
 
-def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> ShardctlError | str:
+_NO_DATASET = (ShardctlError, OSError, ValueError)
+
+
+def _not_a_split(error: NotASplitError, arguments: Sequence[str]) -> str | None:
     """Return what to type where the spec names a dataset, the likeliest mistake of all."""
-    spread = _spread_pattern(arguments)
-    if spread is not None:
-        return spread
+    from shardctl.files.stores.stores import is_remote
+
     try:
         return _dataset_for(error.named, arguments)
     except _NO_DATASET as no_dataset:
-        from shardctl.files.stores.stores import is_remote
-
         # A file or folder is meant, which may be broken; any other name is a spec gone wrong.
         is_here = is_remote(error.named) or os.path.exists(error.named)
-        return f"{error}; read as a dataset: {no_dataset}" if is_here else error
-
-
-_NO_DATASET = (ShardctlError, OSError, ValueError)
+        return f"{error}; read as a dataset: {no_dataset}" if is_here else None
 
 
 def _as_dataset(named: str, arguments: Sequence[str]) -> str | None:
@@ -98,18 +95,16 @@ def _dataset_for(named: str, arguments: Sequence[str]) -> str:
     from shardctl.readers.index.bare import Counting
     from shardctl.readers.reference import choose_dataset
 
-    data_dirs, _ = _taken_out(arguments, ("--data-dir",))
-    dataset = choose_dataset(
+    words = [part for word in arguments for part in word.split("=", 1)]
+    choose_dataset(
         [named],
         project=project_here(),
-        data_dir=data_dirs[-1] if data_dirs else None,
+        data_dir=dict(pairwise(words)).get("--data-dir"),
         env=os.environ,
         cwd=working_folder(),
         counting=Counting(names_only=True),
-    ).dataset
-    names = [split.name for split in dataset.splits]
-    typed = _with_dataset(arguments, named, "train" if "train" in names else names[0])
-    return f"{quoted(named)} is a dataset: {shlex.join(['shardctl', *typed])}"
+    )
+    return f"{quoted(named)} is a dataset: give it with -d, as in -d {shlex.quote(named)}"
 
 
 def _spread_pattern(arguments: Sequence[str]) -> str | None:
@@ -127,68 +122,6 @@ def _spread_pattern(arguments: Sequence[str]) -> str | None:
                 f"quotes, so that the shell leaves it alone, as in -d {quoted(pattern, 200)}"
             )
     return None
-
-
-def _with_dataset(arguments: Sequence[str], named: str, split: str) -> list[str]:
-    """Return the command with a dataset where it belongs that stands where a spec does.
-
-    What else was typed stays, but for another dataset.
-    """
-    command = arguments[0] if arguments else ""
-    words = _taken_out(arguments, ("-d", "--dataset"))[1]
-    given = _positional(words)
-    at = next((at for at, word in given if word == named or word.startswith(f"{named}[")), 0)
-    if at and words[at] != named and command != "layout":
-        words[at] = split + words[at].removeprefix(named)
-    elif at:
-        is_whole = command == "layout" or "--files" in words or len(given) > 1
-        needs_spec = not is_whole and (command == "plan" or split != "train")
-        words[at : at + 1] = [split] if needs_spec else []
-    return [*words, "-d", named]
-
-
-def _positional(arguments: Sequence[str]) -> list[tuple[int, str]]:
-    """Return the words behind a command that are neither options nor their values, with places."""
-    from shardctl.cli.app import application
-
-    command = arguments[0] if arguments else ""
-    params = application(command).commands[command].params
-    valued = {
-        name
-        for one in params
-        if not getattr(one, "is_flag", False)
-        for name in getattr(one, "opts", ())
-    }
-    found, skips = [], False
-    for at, word in enumerate(arguments):
-        if not at or skips:
-            skips = False
-        elif word.startswith("-") and len(word) > 1:
-            skips = word.replace("_", "-") in valued
-        else:
-            found.append((at, word))
-    return found
-
-
-def _taken_out(words: Sequence[str], options: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Return the values of some options among words of a command line, and the other words.
-
-    >>> _taken_out(["plan", "--data_dir", "a", "x", "--data-dir=b"], ["--data-dir"])
-    (['a', 'b'], ['plan', 'x'])
-    >>> _taken_out(["plan", "-dmnist", "x"], ["-d"])
-    (['mnist'], ['plan', 'x'])
-    """
-    values, others = [], []
-    rest = iter(words)
-    for word in rest:
-        name, has_value, value = word.partition("=")
-        if name.replace("_", "-") in options:
-            values.append(value if has_value else next(rest, ""))
-        elif word[:2] in options and not word.startswith("--"):
-            values.append(word[2:])
-        else:
-            others.append(word)
-    return values, others
 
 
 def _usage(error: TyperException, arguments: Sequence[str], commands: Sequence[str]) -> str:
@@ -237,13 +170,23 @@ def _name_of(error: TyperException) -> object:
 
 
 def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequence[str]) -> str:
+    """Return which options are near, and which commands have one that this place does not know."""
+    from shardctl.cli.app import application  # all commands are imported for the answer
 
-    names = _option_names(ctx)
-    elsewhere = where_it_goes(option, arguments, commands)
-    if elsewhere is None:
-        return _no_such("option", option, names, _other_names(names))
-    near = nearest(option, names)
-    return f"{elsewhere}; close options: {choices(near)}" if near else elsewhere
+    names, known = _option_names(ctx), setting_called(option.removeprefix("--"))
+    group = application(*commands)
+    meant = {option, option if known is None else known.option}
+    params = {name: group.commands[name].params for name in commands}
+    owners = [
+        name
+        for name in commands
+        if any(meant & {*one.opts, *one.secondary_opts} for one in params[name])
+    ]
+    if arguments[0] not in commands and owners:
+        return f"{option} belongs behind a command; {choices(owners, 20)} take it"
+    if owners:
+        return f"{option} is an option of {choices(owners, 20)}, not of {arguments[0]}"
+    return _no_such("option", option, names, _other_names(names))
 
 
 def _no_such(
@@ -273,63 +216,3 @@ def _option_names(ctx: Any) -> list[str]:
         for name in (*parameter.opts, *parameter.secondary_opts)
         if name.startswith("--")
     ]
-
-
-# An option in a place that does not know it: where it goes instead.
-#
-# Only an error asks, so that every command may be imported for the answer.
-
-
-def where_it_goes(option: str, arguments: Sequence[str], commands: Sequence[str]) -> str | None:
-    """Return where an option belongs, None where no place of the command line knows it.
-
-    `option` is one that the place where it stands does not know: before the command where the first
-    of the arguments is none, else behind it.
-    """
-    own, of_commands = _options(commands)
-    owners = [name for name in commands if _knows(of_commands[name], option)]
-    if arguments[0] in commands:
-        command = arguments[0]
-        if option in own:
-            return f"{option} goes without a command: shardctl {option}"
-        return _of_others(option, owners, command) if owners else None
-    at = next((at for at, word in enumerate(arguments) if word in commands), None)
-    if not owners:
-        near = [] if at is None else nearest(option, sorted(of_commands[arguments[at]]))
-        said = f"no option {quoted(option)}; close options of {arguments[at or 0]}: {choices(near)}"
-        return said if near else None
-    if at is None:
-        typed = shlex.join(["shardctl", owners[0], *arguments])
-        return f"{option} belongs behind a command, as in {typed}; {choices(owners, 20)} take it"
-    command = arguments[at]
-    if command not in owners:
-        return _of_others(option, owners, command)
-    typed = shlex.join(["shardctl", command, *arguments[:at], *arguments[at + 1 :]])
-    return f"{option} belongs behind the command: {typed}"
-
-
-def _of_others(option: str, owners: Sequence[str], command: str) -> str:
-    return f"{option} is an option of {choices(owners, 20)}, not of {command}"
-
-
-def _options(commands: Sequence[str]) -> tuple[set[str], dict[str, set[str]]]:
-    """Return the options of shardctl itself, and of each of its commands."""
-    from shardctl.cli.app import application
-
-    group = application(*commands)
-    return _names(group), {name: _names(group.commands[name]) for name in commands}
-
-
-def _knows(options: Collection[str], option: str) -> bool:
-    """Return whether an option is one of some, by its own name or that of TFDS for its setting."""
-    setting = setting_called(option.removeprefix("--"))
-    return option in options or (setting is not None and setting.option in options)
-
-
-def _names(command: Any) -> set[str]:
-    return {
-        name
-        for parameter in command.params
-        if parameter.param_type_name == "option"
-        for name in (*parameter.opts, *parameter.secondary_opts)
-    }

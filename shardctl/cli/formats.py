@@ -106,10 +106,9 @@ class Formats:
         """The option `--format` of the command: its default in words, its values for shells."""
         default, *others = self.names
         if default == "table":
-            pictures = [name for name in others if name in _PICTURES]
-            others = [name for name in others if name not in _PICTURES]
-            text = f"How to write the answer: table for people; {either(others)} for programs"
-            text += f"; {either(pictures)} as pictures" if pictures else ""
+            programs = [name for name in others if name not in _PICTURES]
+            text = f"How to write the answer: table for people; {either(programs)} for programs"
+            text += "; svg as pictures" if "svg" in others else ""
         else:
             text = f"How to write the answer: {either(self.names)}"
         option = typer.Option(
@@ -161,11 +160,10 @@ class Formats:
         chosen = out.format or promised[0]
         if chosen in promised and chosen in self.renderers:
             return chosen
-        if promised[0] in self.renderers:
-            cure = f"leave --format out, or use another ending than {ending}"
-        else:
-            cure = f"choose from {choices(self.names)}, with an ending of its own"
-        raise UsageError(f"--output {quoted(out.output)} is no place for {chosen}; {cure}")
+        raise UsageError(
+            f"--output {quoted(out.output)} is no place for {chosen}; use another ending than "
+            f"{ending}, or another --format"
+        )
 
     def render(
         self,
@@ -186,9 +184,7 @@ class Formats:
         if chosen not in _WITH_HEADING or out.output not in (None, "-"):
             _say_assumptions(*answer[:1])
         shown = screen(out.output, picture=picture)
-        if every_row and shown.abridged:
-            shown = replace(shown, abridged=False)
-        return render(answer, shown, for_people)
+        return render(answer, replace(shown, abridged=shown.abridged and not every_row), for_people)
 
     def write(
         self,
@@ -204,11 +200,9 @@ class Formats:
 
 
 def _say_assumptions(answer: object = None) -> None:
-    from shardctl.rendering.text.command_line import as_options
-
     holder = answer if hasattr(answer, "assumptions") else getattr(answer, "order", None)
     for text in getattr(holder, "assumptions", ()):
-        say(f"assumed: {as_options(text)}")
+        say(f"assumed: {text}")
 
 
 def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str, Renderer]:
@@ -224,23 +218,14 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
         "json": as_json(f"{module}:{verb}_document"),
         "yaml": as_yaml(f"{module}:{verb}_document"),
         "csv": as_csv(f"{module}:{verb}_rows"),
-        **(picture_formats() if pictures else {}),
+        **({"svg": as_svg} if pictures else {}),
     }
 
 
-def picture_formats() -> dict[str, Renderer]:
-    """Return the formats of pictures alone, for answers that have some.
-
-    >>> list(picture_formats())
-    ['svg']
-    """
-
-    def written(write: str, answer: tuple[Any, ...]) -> Any:
-        return _function(write)(_function("rendering.pictures.drawers:pictures_of")(*answer))
-
-    return {
-        "svg": lambda answer, *_: _inert_lines(written("rendering.pictures.svg:svg_file", answer)),
-    }
+def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
+    """Return the pictures of an answer that has some."""
+    pictures = _function("rendering.pictures.drawers:pictures_of")(*answer)
+    return _inert_lines(_function("rendering.pictures.svg:svg_file")(pictures))
 
 
 def as_table(name: str) -> Renderer:

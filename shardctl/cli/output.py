@@ -16,8 +16,6 @@ from shardctl.errors import ShardctlError, UsageError
 from shardctl.rendering.text.tables import Screen, styled
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.progress import Progress, TaskID
 
 
@@ -72,33 +70,23 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
 def _to_stdout(chunks: Iterable[Chunk]) -> None:
     if sys.stdout is None:
         raise UsageError("cannot write to stdout: it is closed; name a file with --output")
-    stdout, flushed = sys.stdout.buffer, time.monotonic()
-    try:
-        for chunk in chunks:
-            with _on_stdout():
+    stdout, flushed, waiting = sys.stdout.buffer, time.monotonic(), iter(chunks)
+    is_open = True
+    while is_open:
+        chunk = next(waiting, None)
+        is_open = chunk is not None
+        try:
+            if chunk is not None:
                 stdout.write(utf8(chunk) if isinstance(chunk, str) else chunk)
-                if time.monotonic() - flushed > _UNSEEN:
-                    stdout.flush()
-                    flushed = time.monotonic()
-        with _on_stdout():
-            stdout.flush()
-    except _ReaderLeftError:
-        # What is still in the buffer, and what Python flushes at the end, goes nowhere.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-class _ReaderLeftError(Exception):
-    """Nobody reads stdout any more."""
-
-
-@contextlib.contextmanager
-def _on_stdout() -> Iterator[None]:
-    try:
-        yield
-    except BrokenPipeError:
-        raise _ReaderLeftError from None
-    except OSError as error:
-        raise UsageError(f"cannot write to stdout: {error.strerror or error}") from None
+            if not is_open or time.monotonic() - flushed > _UNSEEN:
+                stdout.flush()
+                flushed = time.monotonic()
+        except BrokenPipeError:
+            # What is still in the buffer, and what Python flushes at the end, goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return
+        except OSError as error:
+            raise UsageError(f"cannot write to stdout: {error.strerror or error}") from None
 
 
 def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
@@ -110,7 +98,9 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
     for chunk in chunks:
         # A search of bytes is cheap where there are millions of lines.
         acts = isinstance(chunk, str) or b"::" in chunk or b"##" in chunk
-        text = _text(chunk) if acts else ""
+        text = ""
+        if acts:
+            text = chunk if isinstance(chunk, str) else bytes(chunk).decode()
         if inert(text) != text:
             line = next(line for line in text.splitlines() if inert(line) != line)
             raise UsageError(
@@ -120,14 +110,10 @@ def exact_lines(chunks: Iterable[Chunk]) -> Iterator[Chunk]:
         yield chunk
 
 
-def _text(chunk: Chunk) -> str:
-    return chunk if isinstance(chunk, str) else bytes(chunk).decode()
-
-
 def warn(messages: Iterable[str]) -> None:
     """Say each thing that surprises, once, on stderr."""
     for message in dict.fromkeys(messages):
-        say(_as_options(message), kind="warning")
+        say(message, kind="warning")
 
 
 def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
@@ -148,13 +134,7 @@ def say(line: str, *, kind: Literal["error", "warning"] | None = None) -> None:
 
 def fail(error: ShardctlError | str) -> None:
     """Write the one line that every failure gets."""
-    say(" ".join(_as_options(error).split()), kind="error")
-
-
-def _as_options(text: object) -> str:
-    from shardctl.rendering.text.command_line import as_options  # 2 ms
-
-    return as_options(text)
+    say(" ".join(str(error).split()), kind="error")
 
 
 class ProgressBars:
@@ -166,22 +146,17 @@ class ProgressBars:
     def __init__(self) -> None:
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
-        self._without_end: set[str] = set()
         self._on_terminal = sys.stderr is not None and sys.stderr.isatty()
         self._start = time.monotonic()
 
     def __enter__(self) -> ProgressBars:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         if self._progress is not None:
             self._progress.stop()
-            self._progress = None
+        self._progress = None
+        self._tasks.clear()
 
     def show(self, what: str, done: int, total: int) -> None:
         """Show that `done` of `total` of something are done; one bar for each thing counted.
@@ -202,18 +177,14 @@ class ProgressBars:
             self._progress = Progress(console=console, transient=True)
             self._progress.start()
         if what not in self._tasks:
-            for other in [name for name in self._tasks if name in self._without_end]:
+            endless = {task.id for task in self._progress.tasks if task.total is None}
+            for other in [name for name, task in self._tasks.items() if task in endless]:
                 self._progress.remove_task(self._tasks.pop(other))
             self._tasks[what] = self._progress.add_task(label, total=total or None)
-        if not total:
-            self._without_end.add(what)
-            self._progress.update(self._tasks[what], description=label)
-            return
-        self._progress.update(self._tasks[what], completed=done, total=total)
+        task = self._tasks[what]
+        self._progress.update(task, completed=done, total=total or None, description=label)
         if self._progress.finished:  # the bars make room for what is written next
-            self._progress.stop()
-            self._progress = None
-            self._tasks.clear()
+            self.__exit__()
 
 
 # Whether what is written is coloured: decided here and nowhere else, for stdout and stderr each.

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from shardctl.core.on_demand import OnDemand
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from shardctl.core.arrays import Int64s
 
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
+_ASCII = bytes(range(32, 127))  # that can be printed
 
 Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
 Pieces: TypeAlias = "Iterator[tuple[int, Sequence[Cell]]]"
@@ -130,7 +128,7 @@ def records_of(fields: Sequence[str] | str, items: Sequence[Any]) -> Records:
 def picked(item: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an item by their names, all None where there is no item.
 
-    `name=path` is an attribute, or one of an attribute, under another name.
+    `name=path` is an attribute, or one of an attribute, under another name. A tuple is a list.
 
     >>> picked(1j, "real i=imag"), picked(None, "real")
     ({'real': 0.0, 'i': 1.0}, {'real': None})
@@ -138,8 +136,23 @@ def picked(item: Any, fields: str) -> dict[str, Any]:
     found = {}
     for field in fields.split():
         name, _, path = field.partition("=")
-        found[name] = None if item is None else attrgetter(path or name)(item)
+        value = None if item is None else attrgetter(path or name)(item)
+        found[name] = list(value) if type(value) is tuple else value
     return found
+
+
+def record_of(item: Any, fields: str) -> dict[str, Any] | None:
+    """Return what `picked` does, None where there is no item."""
+    return None if item is None else picked(item, fields)
+
+
+def is_plain(text: str, besides: bytes = b"") -> bool:
+    """Return whether a text is of ASCII that can be printed, and of no letters besides.
+
+    >>> is_plain("a b"), is_plain("a b", b" "), is_plain("ä")
+    (True, False, False)
+    """
+    return text.isascii() and not text.encode().translate(None, _ASCII.translate(None, besides))
 
 
 def filled(
@@ -155,65 +168,14 @@ def filled(
     >>> filled(["", ": ", "; "], 2, ["train", [5, 7]])
     'train: 5; train: 7; '
     """
-    befores, columns, wide = [texts[0]], [], []
-    for cell, width, text in zip(cells, widths or repeat(0), texts[1:], strict=False):
+    columns, row = [], texts[0].replace("%", "%%")
+    for cell, width, text in zip(cells, widths or repeat(""), texts[1:], strict=False):
         if isinstance(cell, str | int):
-            befores[-1] += f"{cell:{width or ''}}{text}"
+            after = f"{cell:{width}}{text}"
         else:
-            befores.append(text)
-            columns.append(cell)
-            wide.append(width)
-    if count >= LONG:
-        blocks = list(map(_block, columns, wide))
-        if not any(block is None for block in blocks):
-            return _of_blocks(befores, count, blocks)
-    row = befores[0].replace("%", "%%")
-    lists = [listed(column, count) for column in columns]
-    for values, width, text in zip(lists, wide, befores[1:], strict=True):
-        row += f"%{-width if isinstance(values[0], str) else width}s".replace("%0s", "%s")
-        row += text.replace("%", "%%")
-    return row * count % tuple(chain.from_iterable(zip(*lists, strict=True)))
-
-
-def _block(column: list[Any] | Int64s, width: int) -> NDArray[np.uint8] | None:
-    """Return the letters of a column, uint8[n, most], 0 where a text has none.
-
-    None where that cannot be: of numbers below 0, and of texts with NULs.
-    """
-    import numpy as np
-
-    if isinstance(column, list) and isinstance(column[0], str):
-        if any("\0" in text for text in column):
-            return None
-        encoded = np.array(list(map(str.encode, column)), f"S{width}" if width else "S")
-        letters = encoded.view(np.uint8).reshape(len(column), -1)
-        return np.where(letters, letters, ord(" ")) if width else letters
-    numbers = np.asarray(column)
-    if numbers.dtype.kind != "i" or numbers.min() < 0:
-        return None
-    most = int(numbers.max())
-    size = max(width, len(str(most)))
-    digits = np.empty((size, len(numbers)), np.uint8)
-    rest: NDArray[Any] = numbers.astype(np.uint32 if most < 1 << 32 else np.uint64)
-    for place in range(size - 1, -1, -1):
-        tenth = rest // 10
-        digits[place] = rest - tenth * 10 + ord("0")
-        if place < size - 1:
-            digits[place][rest == 0] = ord(" ") if width else 0
-        rest = tenth
-    return digits.T
-
-
-def _of_blocks(befores: Sequence[str], count: int, blocks: Sequence[Any]) -> str:
-    """Return rows as text: one row with room for all, filled, and then without the empty room."""
-    import numpy as np
-
-    row, places = befores[0].encode(), []
-    for block, text in zip(blocks, befores[1:], strict=True):
-        places.append(slice(len(row), len(row) + block.shape[1]))
-        row += b"\0" * block.shape[1] + text.encode()
-    letters = np.empty((count, len(row)), np.uint8)
-    letters[:] = np.frombuffer(row, np.uint8)
-    for place, block in zip(places, blocks, strict=True):
-        letters[:, place] = block
-    return letters.tobytes().translate(None, b"\0").decode()
+            values = listed(cell, count)
+            row += f"%{'-' if width and isinstance(values[0], str) else ''}{width}s"
+            columns.append(values)
+            after = text
+        row += after.replace("%", "%%")
+    return row * count % tuple(chain.from_iterable(zip(*columns, strict=True)))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from shardctl.core.phrase import Phrase, phrase
+from shardctl.core.phrase import phrase
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 
@@ -55,7 +55,7 @@ class Progress:
         total: int,
         *,
         per_second: int = IDS_PER_SECOND,
-        instead: Phrase | str = _LESS,
+        instead: str = _LESS,
     ) -> None:
         if total > MAX_SECONDS * per_second:
             raise UsageError(

@@ -19,7 +19,7 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.resume.resume_plan import Stretch, settings_as_planned
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.errors import UsageError
@@ -60,31 +60,25 @@ class KeyOrder:
         consumed: int = 0,
     ) -> None:
         if not settings.reader.on_tf_data:
-            raise UsageError(
-                phrase(
-                    "{loader=}: it is tf.data's order that a loader is fed here, that of "
-                    "{loader=tfds}; for its own take its own sampler",
-                    loader=settings.loader,
-                )
+            raise refused(
+                "{loader=}: it is tf.data's order that a loader is fed here, that of "
+                "{loader=tfds}; for its own take its own sampler",
+                loader=settings.loader,
             )
         self.dataset, self.stretches, self.consumed = dataset, stretches, consumed
         planned = plan_order(dataset, spec, settings)
         order = planned.order
         if not isinstance(order, ReaderOrder):
-            raise UsageError(
-                phrase(
-                    "{stages}: a loader is fed the order of a reader, shard, shuffle, repeat and "
-                    "batch in this order; write other stages as operations of the loader"
-                )
+            raise refused(
+                "{stages}: a loader is fed the order of a reader, shard, shuffle, repeat and "
+                "batch in this order; write other stages as operations of the loader"
             )
         # Short settings may have come of stages.
         self.settings = settings_as_planned(order.settings, ordered=order.dataset.ordered)
         self.dataset, self.spec = order.dataset, planned.spec
         self._plan(planned)
         if not 0 <= consumed <= self.total:
-            raise UsageError(
-                phrase("{consumed=}: the order has {} examples", self.total, consumed=consumed)
-            )
+            raise refused("{consumed=}: the order has {} examples", self.total, consumed=consumed)
 
     def __len__(self) -> int:
         """Return how many records are left from the place on."""
@@ -253,9 +247,7 @@ def check_number(name: str, value: int, most: int) -> None:
         UsageError: it is not.
     """
     if not 0 <= value <= most:
-        raise UsageError(
-            phrase(f"{{{name}=}}: a number from 0 to {{}} is needed", most, **{name: value})
-        )
+        raise UsageError(f"{name}={value}: a number from 0 to {most} is needed")
 
 
 def order_from(
@@ -275,7 +267,7 @@ def order_from(
         UsageError: both are given; as for `KeyOrder`.
     """
     if states and consumed:
-        raise UsageError(phrase("{consumed=} and states: one of them", consumed=consumed))
+        raise refused("{consumed=} and states: one of them", consumed=consumed)
     order = KeyOrder(dataset, spec, as_settings(settings), consumed=consumed)
     not_by_tf_data = why_not_as_dataset(order.dataset)  # and need not
     for warning in order.planned.warnings:
@@ -339,7 +331,7 @@ def continued(order: KeyOrder, records: Sequence[PositionRecord]) -> KeyOrder:
     if own:
         consumed, stretches = own[0].consumed, own[0].stretches
     elif why := order.order.why_unshared:
-        raise UsageError(phrase("states of {} processes for other hosts: {}", len(records), why))
+        raise refused("states of {} processes for other hosts: {}", len(records), why)
     else:
         consumed, stretches = 0, (*records[0].stretches, stretch_of(records))
     return KeyOrder(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import stat
@@ -87,8 +88,6 @@ def _real_path(path: str, what: str) -> str:
 
 def _reserve(handle: int, num_bytes: int) -> None:
     """Take the room for a file where the file system can; a full disk shows at once."""
-    import errno
-
     if not hasattr(os, "posix_fallocate"):
         return
     try:
@@ -176,7 +175,7 @@ def _unwritable(path: str, what: str, reason: str) -> UsageError:
 
 # Temporary files beside a target: few known names, each locked by the process that writes it.
 
-NUM_NAMES = 8  # writers of one target at the same moment; one more waits for one of them
+NUM_NAMES = 64  # writers of one target at the same moment
 # Open for writing too: NFS locks no other file for one process alone (flock(2)).
 _TO_LOCK = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -224,15 +223,14 @@ def temporary_file(target: str) -> TemporaryFile:
         OSError: no file can be made there, or all names are taken by files that stay.
     """
     made: TemporaryFile | None = None
-    while made is None:
-        names = list(temporary_names(target))
-        for name in names:
-            if made is None:
-                made = _made(name)
-            else:
-                _remove_dead(name)
+    for name in temporary_names(target):
         if made is None:
-            _wait_for(names[os.getpid() % NUM_NAMES])
+            made = _made(name)
+        else:
+            _remove_dead(name)
+    if made is None:
+        names = f"{os.path.basename(next(temporary_names(target)))} and others like it"
+        raise FileExistsError(errno.EEXIST, f"{names} are in the way; remove them")
     return made
 
 
@@ -266,35 +264,6 @@ def _remove_dead(path: str) -> None:
                 os.unlink(path)
         finally:
             os.close(handle)
-
-
-def _wait_for(path: str) -> None:
-    """Wait until the process that writes a file is done with it, and remove what it left.
-
-    Raises:
-        OSError: the file stays, since it is not ours or files have no locks here.
-    """
-    import fcntl
-
-    try:
-        handle = os.open(path, _TO_LOCK)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise _in_the_way(path, error) from None
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        if _has_name(handle, path):
-            os.unlink(path)
-    except OSError as error:
-        raise _in_the_way(path, error) from None
-    finally:
-        os.close(handle)
-
-
-def _in_the_way(path: str, error: OSError) -> OSError:
-    text = f"{os.path.basename(path)} is in the way and stays ({error.strerror}); remove it"
-    return FileExistsError(error.errno, text)
 
 
 def _is_locked(handle: int) -> bool | None:

@@ -13,12 +13,13 @@ import io
 import json
 import math
 import re
+import string
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from shardctl.core.columns import Cell, RecordStream, filled, shared
+from shardctl.core.columns import Cell, RecordStream, filled, is_plain, shared
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
@@ -157,6 +158,8 @@ def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | Int64s | str]:
 
 def _is_plain_json(texts: list[str]) -> bool:
     text = "".join(texts)
+    if is_plain(text, b'"\\#'):  # which is told soon
+        return True
     return '"' not in text and "\\" not in text and _acts_on_nothing(text)
 
 
@@ -164,17 +167,14 @@ _JSON = _Form(json_line, _is_plain_json, '"')
 
 # Letters and what else stands in words of YAML and of CSV alike.
 _WORD_BYTES = bytes(code for code in range(128) if re.match(r"[\w./-]", chr(code)))
-_OTHER_START = re.compile(r"\n(?![A-Za-z_])")
+_STARTS = {*string.ascii_letters, "_"}
 
 
 def _are_words(texts: list[str]) -> bool:
     """Return whether texts are words that neither CSV nor a spreadsheet takes for anything else."""
-    text = "\n".join(("", *texts))
-    return (
-        text.isascii()
-        and text.encode().translate(None, _WORD_BYTES) == b"\n" * len(texts)
-        and not _OTHER_START.search(text)
-    )
+    text = "".join(texts)
+    starts = {text[:1] for text in texts}
+    return text.isascii() and starts <= _STARTS and not text.encode().translate(None, _WORD_BYTES)
 
 
 def to_yaml(document: Document) -> Iterator[str]:

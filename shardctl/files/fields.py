@@ -183,6 +183,11 @@ def name(value: object, what: str) -> str:
     return value
 
 
+def optional_name(value: object, what: str) -> str | None:
+    """Return a name, None where there is none, or raise."""
+    return None if value is None else name(value, what)
+
+
 def text(value: object, what: str) -> str:
     """Return text of any length and any characters, or raise."""
     if not isinstance(value, str):

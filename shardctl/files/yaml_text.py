@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from shardctl.core.text import printable, quoted
@@ -64,27 +63,13 @@ def parse_yaml(data: bytes, *, source: str) -> object:
     del data
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        builder = _Builder(source=source)
-        return builder.build(yaml.parse(text, Loader=loader))
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        if "maximum nesting depth" in str(error.problem):  # of PyYAML 6.0.4, before any event
-            raise DatasetError(f"{source}: {_line(mark)}: {_TOO_DEEP}") from error
-        what = printable(error.problem or error.context or "cannot be parsed")
-        raise DatasetError(f"{source}: {_line(mark)} is not YAML: {what}") from error
-    except yaml.reader.ReaderError as error:
-        found = yaml.reader.Reader.NON_PRINTABLE.search(text)
-        if found is None:
-            raise DatasetError(f"{source} is not YAML: {printable(str(error.reason))}") from error
-        line = text.count("\n", 0, found.start()) + 1
-        raise DatasetError(
-            f"{source}: line {line} holds the character U+{ord(found.group()):04X}, "
-            "which YAML does not allow"
-        ) from error
+        return _Builder(source, yaml.parse(text, Loader=loader)).document()
     except yaml.YAMLError as error:
-        raise DatasetError(f"{source} is not YAML: {printable(str(error))}") from error
-    except RecursionError as error:
-        raise DatasetError(f"{source}: YAML nested too deeply") from error
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        what = getattr(error, "problem", None) or getattr(error, "context", None) or error
+        raise DatasetError(
+            f"{source}: {_line(mark)} is not YAML: {printable(' '.join(str(what).split()))}"
+        ) from error
 
 
 def _line(mark: Any) -> str:
@@ -118,103 +103,101 @@ def _scalar_reader() -> Callable[[str], object]:
     return read
 
 
-@dataclass
-class _Open:
-    """A list or dict whose end is still to come; `key` waits for its value in a dict."""
-
-    value: list[object] | dict[object, object]
-    anchor: str | None
-    num_before: int
-    key: object = None
-    has_key: bool = False
-    hashes: Counter[int] = field(default_factory=Counter)
+_UNFINISHED = (None, -1)
 
 
-@dataclass
 class _Builder:
-    source: str
-    anchors: dict[str, tuple[object, int]] = field(default_factory=dict)
-    unfinished: set[str] = field(default_factory=set)
-    num_values: int = 0
-    convert: Callable[[str], object] = field(default_factory=_scalar_reader)
+    """A value made of the events of a parser, each counted before it is made."""
 
-    def build(self, events: Iterator[Any]) -> object:
+    def __init__(self, source: str, events: Iterator[Any]) -> None:
+        self.source = source
+        self.events = events
+        self.anchors: dict[str | None, tuple[object, int]] = {}
+        self.num_values = 0
+        self.convert = _scalar_reader()
+
+    def document(self) -> object:
         """Return the value of one document."""
         import yaml
 
-        stack: list[_Open] = []
-        root: object = None
+        value: object = None
         num_documents = 0
-        scalar = yaml.ScalarEvent
-        for event in events:
-            kind = type(event)
-            value: object
-            if kind is scalar:
-                value = self.scalar(event)
-            elif kind is yaml.SequenceStartEvent or kind is yaml.MappingStartEvent:
-                self.open(event, stack, [] if kind is yaml.SequenceStartEvent else {})
-                continue
-            elif kind is yaml.SequenceEndEvent or kind is yaml.MappingEndEvent:
-                value = self.close(stack.pop())
-            elif kind is yaml.AliasEvent:
-                value = self.alias(event)
-            else:
-                num_documents += kind is yaml.DocumentStartEvent
+        for event in self.events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                num_documents += 1
                 if num_documents > 1:
                     self.fail(event, "a second document starts here; only one is read")
-                continue
-            if stack:
-                self.put(event, stack[-1], value)
-            else:
-                root = value
-        return root
-
-    def scalar(self, event: Any) -> object:
-        self.add_values(event, 1)
-        text: str = event.value
-        if event.tag is not None:
-            self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
-        value: object = text
-        if event.implicit[0]:
-            try:
-                plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
-                value = int(text) if plain else self.convert(text)
-            except (ValueError, OverflowError):  # in base 60 more than a float holds
-                self.fail(
-                    event,
-                    "a number with too many digits"
-                    if len(text) > 300
-                    else f"{quoted(text)} is not a number",
-                )
-        if event.anchor is not None:
-            self.anchors[event.anchor] = (value, 1)
+                value = self.value(next(self.events), 0)
         return value
 
-    def open(
-        self, event: Any, stack: list[_Open], value: list[object] | dict[object, object]
-    ) -> None:
+    def value(self, event: Any, depth: int) -> object:
+        """Return the value that begins with an event."""
+        import yaml
+
+        if isinstance(event, yaml.AliasEvent):
+            return self.alias(event)
         if event.tag is not None:
             self.fail(event, f"tag {quoted(event.tag)}: tags are not read")
-        if len(stack) >= MAX_DEPTH:
-            self.fail(event, _TOO_DEEP)
-        stack.append(_Open(value=value, anchor=event.anchor, num_before=self.num_values))
+        before = self.num_values
         self.add_values(event, 1)
+        is_scalar = isinstance(event, yaml.ScalarEvent)
+        if not is_scalar:
+            if depth >= MAX_DEPTH:
+                self.fail(event, _TOO_DEEP)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = _UNFINISHED
+        is_list = isinstance(event, yaml.SequenceStartEvent)
+        made = self.scalar if is_scalar else self.items if is_list else self.mapping
+        value = made(event, depth + 1)
         if event.anchor is not None:
-            self.anchors.pop(event.anchor, None)
-            self.unfinished.add(event.anchor)
+            self.anchors[event.anchor] = value, self.num_values - before
+        return value
 
-    def close(self, done: _Open) -> object:
-        if done.anchor is not None:
-            self.unfinished.discard(done.anchor)
-            self.anchors[done.anchor] = (done.value, self.num_values - done.num_before)
-        return done.value
+    def scalar(self, event: Any, depth: int) -> object:
+        text: str = event.value
+        if not event.implicit[0]:
+            return text
+        try:
+            plain = text[:1] in _DIGITS and text.isdigit() and text.isascii()
+            return int(text) if plain else self.convert(text)
+        except (ValueError, OverflowError):  # in base 60 more than a float holds
+            long = len(text) > 300
+            what = "a number with too many digits" if long else f"{quoted(text)} is not a number"
+            self.fail(event, what)
+
+    def items(self, event: Any, depth: int) -> list[object]:
+        import yaml
+
+        found = []
+        while not isinstance(event := next(self.events), yaml.SequenceEndEvent):
+            found.append(self.value(event, depth))
+        return found
+
+    def mapping(self, event: Any, depth: int) -> dict[object, object]:
+        import yaml
+
+        found: dict[object, object] = {}
+        hashes: Counter[int] = Counter()
+        while not isinstance(event := next(self.events), yaml.MappingEndEvent):
+            key = self.value(event, depth)
+            if not isinstance(key, Hashable):
+                self.fail(event, "a key must be text, not a list or a mapping")
+            if key in found:
+                self.fail(event, f"key {shown(key)} is there twice")
+            if not isinstance(key, str):
+                hashes[hash(key)] += 1
+                if hashes[hash(key)] > _MAX_ALIKE:
+                    alike = f"more than {_MAX_ALIKE} number keys with one hash"
+                    self.fail(event, f"{alike}; put keys in quotes")
+            found[key] = self.value(next(self.events), depth)
+        return found
 
     def alias(self, event: Any) -> object:
-        if event.anchor in self.unfinished:
-            self.fail(event, f"alias {quoted(event.anchor)} lies inside its own value")
         if event.anchor not in self.anchors:
             self.fail(event, f"alias {quoted(event.anchor)} has no anchor before it")
         value, num_values = self.anchors[event.anchor]
+        if num_values < 0:
+            self.fail(event, f"alias {quoted(event.anchor)} lies inside its own value")
         self.add_values(event, num_values)
         return value
 
@@ -222,26 +205,6 @@ class _Builder:
         self.num_values += number
         if self.num_values > MAX_VALUES:
             self.fail(event, f"more than {MAX_VALUES} values with its aliases written out")
-
-    def put(self, event: Any, top: _Open, value: object) -> None:
-        if isinstance(top.value, list):
-            top.value.append(value)
-            return
-        if top.has_key:
-            top.value[top.key] = value
-            top.has_key = False
-            return
-        if not isinstance(value, Hashable):
-            self.fail(event, "a key must be text, not a list or a mapping")
-        if value in top.value:
-            self.fail(event, f"key {shown(value)} is there twice")
-        if not isinstance(value, str):
-            top.hashes[hash(value)] += 1
-            if top.hashes[hash(value)] > _MAX_ALIKE:
-                self.fail(
-                    event, f"more than {_MAX_ALIKE} number keys with one hash; put keys in quotes"
-                )
-        top.key, top.has_key = value, True
 
     def fail(self, event: Any, what: str) -> NoReturn:
         raise DatasetError(f"{self.source}: {_line(event.start_mark)}: {what}")

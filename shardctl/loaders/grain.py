@@ -18,7 +18,7 @@ from shardctl.planning.quality.loaders.ways import (
     Way,
     buffer_seed_of,
     seed_of,
-    settings_for,
+    way,
 )
 from shardctl.rendering.python.source import call, keywords, literal
 
@@ -107,24 +107,13 @@ def stacked(indices):
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
         """Yield its sampler, and the shuffle of windows."""
+        state = {"continued": "exactly", "by": "get_state"}
+        seed, buffer_seed = seed_of(settings), buffer_seed_of(settings)
+        yield way(settings, "grain", "Grain: IndexSampler", **state, shuffle_seed=seed)
         window = OTHER_BUFFER if settings.buffer is None else settings.buffer
-        yield Way(
-            reader="Grain: IndexSampler",
-            settings=settings_for(settings, "grain", shuffle_seed=seed_of(settings)),
-            access="by index",
-            continued="exactly",
-            by="get_state",
-        )
-        own: dict[str, Any] = {"buffer": window, "buffer_seed": buffer_seed_of(settings)}
+        own: dict[str, Any] = {"buffer": window, "buffer_seed": buffer_seed, "held": window}
         own |= {"host_by": "examples", "drop_shard_remainder": False}
-        yield Way(
-            reader=f"Grain: window shuffle({window:,})",
-            settings=settings_for(settings, "grain", **own),
-            access="by index",
-            continued="exactly",
-            by="get_state",
-            held=window,
-        )
+        yield way(settings, "grain", f"Grain: window shuffle({window:,})", **state, **own)
 
 
 def _seed(asked: Asked) -> dict[str, str]:

@@ -22,7 +22,13 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of
 from shardctl.loaders.real_data import rows_of_files
-from shardctl.planning.quality.loaders.ways import OTHER_BUFFER, Way, seed_of, settings_for
+from shardctl.planning.quality.loaders.ways import (
+    OTHER_BUFFER,
+    Way,
+    seed_of,
+    settings_for,
+    way,
+)
 from shardctl.readers.verifying.file_checks import file_path
 from shardctl.rendering.python.source import call, comment, keywords, literal
 
@@ -166,21 +172,11 @@ class HuggingFace(OfDataLoader):
                 own["arrow"] = True
             if era_of(version).interleave == "never":
                 own["input_shards"] = None
-            yield Way(
-                reader=f"HF {version}: shuffle({buffer:,})",
-                settings=settings_for(settings, "hf", **own, loader_version=version),
-                access="in a row",
-                continued="loses examples",
-                by="state_dict",
-                held=buffer,
-            )
+            own |= {"access": "in a row", "continued": "loses examples", "by": "state_dict"}
+            reader = f"HF {version}: shuffle({buffer:,})"
+            yield way(settings, "hf", reader, loader_version=version, held=buffer, **own)
         of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
-        yield Way(
-            reader="HF: Dataset.shuffle",
-            settings=settings_for(settings, "hf", shuffle_seed=seed, **of_streams),
-            access="by index",
-            continued="not by itself",
-        )
+        yield way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
 
     def _of_source(self, asked: Asked, source: Source) -> Any:
         """Return the dataset that `datasets` makes of a source: tables, or rows of a generator."""

@@ -14,7 +14,7 @@ from shardctl.core.loaders.library import Source, library
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, refused
-from shardctl.planning.quality.loaders.ways import Way, seed_of, settings_for
+from shardctl.planning.quality.loaders.ways import Way, seed_of, way
 from shardctl.rendering.python.source import call, keywords, literal
 
 
@@ -100,19 +100,8 @@ class Torch(OfDataLoader):
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
         """Yield the sampler that deals to ranks, and the loader's own."""
         dealt = {"shuffle_seed": seed_of(settings), "host": settings.host or "0/1"}
-        yield Way(
-            reader="torch: DistributedSampler",
-            settings=settings_for(settings, "torch", **dealt),
-            access="by index",
-            continued="not by itself",
-        )
-        yield Way(
-            reader="torch: DataLoader(shuffle)",
-            settings=settings_for(settings, "torch", **drawn(settings)),
-            access="by index",
-            continued="not by itself",
-            shares=False,
-        )
+        yield way(settings, "torch", "torch: DistributedSampler", **dealt)
+        yield way(settings, "torch", "torch: DataLoader(shuffle)", shares=False, **drawn(settings))
 
     def _check_seeds(self, asked: Asked, torch: Any) -> None:
         """Let torch see the seeds that it is given when an epoch begins."""
@@ -142,16 +131,9 @@ class Stateful(Torch):
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
         """Yield its loader, with a sampler that deals where there are several hosts."""
-        own = {"shuffle_seed": seed_of(settings)}
-        yield Way(
-            reader="StatefulDataLoader",
-            settings=settings_for(
-                settings, "stateful", **drawn(settings) if settings.host is None else own
-            ),
-            access="by index",
-            continued="exactly",
-            by="state_dict",
-        )
+        own: dict[str, Any] = {"shuffle_seed": seed_of(settings)}
+        own = {**(drawn(settings) if settings.host is None else own), "by": "state_dict"}
+        yield way(settings, "stateful", "StatefulDataLoader", continued="exactly", **own)
 
 
 class Accelerate(Torch):
@@ -202,13 +184,8 @@ class Accelerate(Torch):
 
     def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
         """Yield what the Trainer makes."""
-        yield Way(
-            reader="Accelerate",
-            settings=settings_for(settings, "accelerate", shuffle_seed=seed_of(settings)),
-            access="by index",
-            continued="exactly",
-            by="skip_first_batches",
-        )
+        own = {"shuffle_seed": seed_of(settings), "by": "skip_first_batches"}
+        yield way(settings, "accelerate", "Accelerate", continued="exactly", **own)
 
 
 def drawn(settings: ReadSettings) -> dict[str, Any]:

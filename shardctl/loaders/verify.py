@@ -17,7 +17,7 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
 from shardctl.core.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.document import settings_in_force
@@ -138,14 +138,12 @@ def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
             f"install it with: pip install 'shardctl[{loader.extra}]'"
         )
     if named is not None and not same_version(named, installed):
-        raise UsageError(
-            phrase(
-                "{loader_version=}: installed is {} {}, and verify runs what is installed; without "
-                "{loader_version} it compares that one",
-                loader.library,
-                installed,
-                loader_version=named,
-            )
+        raise refused(
+            "{loader_version=}: installed is {} {}, and verify runs what is installed; without "
+            "{loader_version} it compares that one",
+            loader.library,
+            installed,
+            loader_version=named,
         )
     known = installed_loader_version(loader, installed)
     return known or LoaderVersion(version=installed, is_proven=False)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardctl.core.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
-from shardctl.errors import UsageError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,18 +101,16 @@ def _verified(loader: Loader, version: str) -> LoaderVersion | None:
 
 
 def _refuse_named(loader: Loader, version: str) -> LoaderVersion:
-    raise UsageError(
-        phrase(
-            "{loader_version=}: of {} the order is known for {}; choose one of these, or install "
-            "{} {} and run shardctl verify with {loader=}, which compares it with the order that "
-            "is known",
-            loader.library,
-            choices(loader.proven),
-            loader.library,
-            version,
-            loader_version=version,
-            loader=loader.name,
-        )
+    raise refused(
+        "{loader_version=}: of {} the order is known for {}; choose one of these, or install "
+        "{} {} and run shardctl verify with {loader=}, which compares it with the order that "
+        "is known",
+        loader.library,
+        choices(loader.proven),
+        loader.library,
+        version,
+        loader_version=version,
+        loader=loader.name,
     )
 
 
@@ -126,13 +123,11 @@ def _refuse_installed(loader: Loader, version: str) -> LoaderVersion:
         known = f"{package} {choices(loader.beside[package])}"
     else:
         there += " is installed"
-    raise UsageError(
-        phrase(
-            "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl "
-            "verify with {loader=} compares the installed one with it",
-            there,
-            known,
-            loader_version=proven_as(loader.proven, version) or loader.proven[-1],
-            loader=loader.name,
-        )
+    raise refused(
+        "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl "
+        "verify with {loader=} compares the installed one with it",
+        there,
+        known,
+        loader_version=proven_as(loader.proven, version) or loader.proven[-1],
+        loader=loader.name,
     )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, repeat
+from itertools import repeat
 from typing import Any, Literal
 
 import numpy as np
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
-from shardctl.core.columns import Cell, Records, RecordStream, rows_of
+from shardctl.core.columns import Cell, Records, rows_of
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order, check_answerable
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.tabular import Tabular
@@ -26,8 +26,6 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 
 _NONE = np.empty(0, np.int64)
-_FEW = 64  # epochs whose matches may be waited for, to measure them
-_AT_ONCE = 1 << 14  # matches that are written together
 _PIECE = 4096  # matches that are made together
 
 QueryKind = Literal["position", "step", "id", "tfds-id"]
@@ -193,9 +191,7 @@ def locate(
         *queries,
     ]
     if not asked:
-        raise UsageError(
-            phrase("nothing to locate: give {position=P}, {step=S}, {id=I} or {tfds_id=T}")
-        )
+        raise refused("nothing to locate: give {position=P}, {step=S}, {id=I} or {tfds_id=T}")
     return locate_in(plan_order(dataset, spec, settings).order, asked)
 
 
@@ -203,113 +199,41 @@ def _each(given: int | str | Sequence[int | str]) -> Sequence[int | str]:
     return (given,) if isinstance(given, int | str) else given
 
 
-def locate_in(order: Order, queries: Sequence[Query]) -> Located:
+def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = None) -> Located:
     """Answer the queries in their order, in an order that is known; see `locate`.
 
     Raises:
         UsageError: as for `locate`.
     """
-    locating = Locating(order, queries)
-    found = [np.concatenate(column) for column in zip((_NONE, _NONE), *locating.found, strict=True)]
-    return Located(
-        order=order,
-        matches=Matches(order, *found),
-        warnings=tuple(locating.warnings),
-        sources=locating.sources,
-    )
 
-
-class Locating:
-    """The matches of `locate` as they are found, in the order asked: gone through once.
-
-    What is known before is there at once: bad queries are refused, positions looked up. `found`
-    yields (positions, codes), int64[m] each; when it is through, `warnings` says what was not
-    found. `widest` are positions and codes (int64[w] each) that take as much room as any to come,
-    None where there are few.
-    """
-
-    def __init__(
-        self, order: Order, queries: Sequence[Query], *, watch: Watch | None = None
-    ) -> None:
-        self.order = order
-        self._watch = watch
-        self.warnings: list[str] = []
-        several: list[Iterator[tuple[Int64s, Int64s]]] = []
-        known = [(_NONE, _NONE)]
-        last = -1
-        for kind, values in _runs(queries):
-            if kind in ("position", "step"):
-                positions = _positions(order, kind, values)
-                last = max(last, int(positions.max(initial=-1)))
-                known.append((positions, order.codes_at(positions)))
-                several.append(iter(known[-1:]))
-                continue
-            parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
-            codes = np.array([parse(value) for value in values], np.int64)
-            check_answerable(order, len(codes))
-            pieces = order.positions_in_pieces(codes, over=self._over_epochs)
-            several.append(self._in_turn(pieces, codes, [f"{kind} {value}" for value in values]))
-            # No example is further back, or further back in its batch, than these.
-            for stop in (order.num_examples, min(order.num_examples, order.settings.batch or 1)):
-                known.append((np.full(len(codes), max(0, stop - 1)), codes))
-        self.found = chain.from_iterable(several)
-        self.sources = _consumed(order, last + 1)
-        few = order.settings.epochs <= _FEW or not order.finds_in_pieces
-        whole = few or not order.num_examples
-        self.widest = None if whole else tuple(map(np.concatenate, zip(*known, strict=True)))
-
-    def _over_epochs(self, epochs: range) -> Iterable[int]:
-        progress = Progress(
-            self._watch,
-            "epochs",
-            len(epochs),
-            per_second=self.order.epochs_per_second,
-            instead=phrase("ask for fewer {epochs}"),
-        )
+    def over(epochs: range) -> Iterable[int]:
+        speed, fewer = order.epochs_per_second, phrase("ask for fewer {epochs}")
+        progress = Progress(watch, "epochs", len(epochs), per_second=speed, instead=fewer)
         return progress.over(epochs, lambda _: 1)
 
-    def _in_turn(
-        self, pieces: Iterator[tuple[Int64s, Int64s]], codes: Int64s, names: Sequence[str]
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Yield what is found of the first code as it comes, and then of the others, one by one."""
-        later = [(_NONE, _NONE)]
-        is_found = np.zeros(len(codes), np.bool_)
-        for query, positions in pieces:
-            is_found[query] = True
-            now = np.sort(positions[query == 0])
-            if len(now):
-                yield now, np.full(len(now), codes[0])
-            if len(now) < len(positions):
-                later.append((query[query > 0], positions[query > 0]))
-        query, positions = (np.concatenate(column) for column in zip(*later, strict=True))
-        if len(query):
-            in_order = np.lexsort((positions, query))
-            yield positions[in_order], codes[query[in_order]]
-        unread = np.flatnonzero(~is_found).tolist()
-        self.warnings += [f"{names[i]}: this order never hands it out" for i in unread]
-
-    @property
-    def matches(self) -> Iterator[Match]:
-        """The examples, one by one."""
-        return chain.from_iterable(matches_at(self.order, *piece) for piece in _cut(self.found))
-
-    @property
-    def records(self) -> RecordStream:
-        """The examples as columns."""
-        return RecordStream(
-            MATCH_FIELDS,
-            lambda: (
-                (len(codes), match_columns(self.order, positions, codes))
-                for positions, codes in _cut(self.found)
-            ),
-        )
-
-
-def _cut(pieces: Iterable[tuple[Int64s, Int64s]]) -> Iterator[tuple[Int64s, Int64s]]:
-    """Yield what is found in pieces of bounded size, none of them empty."""
-    for positions, codes in pieces:
-        for start in range(0, len(codes), _AT_ONCE):
-            yield positions[start : start + _AT_ONCE], codes[start : start + _AT_ONCE]
+    warnings: list[str] = []
+    found = [(_NONE, _NONE)]
+    last = -1
+    for kind, values in _runs(queries):
+        if kind in ("position", "step"):
+            positions = _positions(order, kind, values)
+            last = max(last, int(positions.max(initial=-1)))
+            found.append((positions, order.codes_at(positions)))
+            continue
+        parse = order.codes.parse if kind == "id" else order.codes.parse_tfds_id
+        codes = np.array([parse(value) for value in values], np.int64)
+        check_answerable(order, len(codes))
+        query, positions = order.positions_of(codes, over=over)
+        found.append((positions, codes[query]))
+        unread = np.setdiff1d(np.arange(len(codes)), query).tolist()
+        warnings += [f"{kind} {values[i]}: this order never hands it out" for i in unread]
+    positions, codes = (np.concatenate(column) for column in zip(*found, strict=True))
+    return Located(
+        order=order,
+        matches=Matches(order, positions, codes),
+        warnings=tuple(warnings),
+        sources=_consumed(order, last + 1),
+    )
 
 
 def _consumed(order: Order, stop: int) -> tuple[ConsumedSource, ...]:
@@ -348,14 +272,12 @@ def _positions(order: Order, kind: QueryKind, values: Sequence[str]) -> Int64s:
     ranges = [order.positions_in_step(number) for number in numbers] or [range(0)]
     found = sum(map(len, ranges))
     if found > MAX_POSITIONS:
-        raise UsageError(
-            phrase(
-                "{} steps of {} examples have more than {} positions; "
-                "ask for some of them with {position=P}",
-                len(numbers),
-                max(map(len, ranges)),
-                MAX_POSITIONS,
-            )
+        raise refused(
+            "{} steps of {} examples have more than {} positions; "
+            "ask for some of them with {position=P}",
+            len(numbers),
+            max(map(len, ranges)),
+            MAX_POSITIONS,
         )
     return np.concatenate([np.arange(one.start, one.stop) for one in ranges])
 
@@ -366,5 +288,5 @@ def _number(kind: QueryKind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise UsageError(phrase("{}: a number from 0 is needed", Argument(kind, value, given=True)))
+        raise refused("{}: a number from 0 is needed", Argument(kind, value, given=True))
     return number

@@ -18,7 +18,7 @@ from shardctl.core.instructions.file_instruction import (
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
 from shardctl.core.on_demand import OnDemand
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import UsageError
@@ -131,13 +131,9 @@ def plan(
     [(700, 551), (0, 1251)]
     """
     if host is not None and hosts is not None:
-        raise UsageError(
-            phrase("{host} and {hosts} together: {host=I/N} already says how many there are")
-        )
+        raise refused("{host} and {hosts} together: {host=I/N} already says how many there are")
     if drop_remainder and host is None and hosts is None:
-        raise UsageError(
-            phrase("{drop_remainder} needs {hosts=N} or {host=I/N}: one reader drops nothing")
-        )
+        raise refused("{drop_remainder} needs {hosts=N} or {host=I/N}: one reader drops nothing")
     dataset = as_dataset(dataset)
     specs = specs or (default_spec(dataset),)
     readers = _readers(hosts, None if host is None else as_host(host))

@@ -9,12 +9,11 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.shuffle.window import check_buffer
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
-from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
 
 
@@ -88,15 +87,11 @@ def simulate_order(planned: PlannedOrder, *, skip: int = 0, take: int | None = 2
     """
     total = planned.order.num_examples
     if not 0 <= skip <= total:
-        raise UsageError(phrase("{skip=}: the order has {} examples", total, skip=skip))
+        raise refused("{skip=}: the order has {} examples", total, skip=skip)
     if take is not None and take < -1:
-        raise UsageError(
-            phrase("{take=}: a number of examples is needed, or -1 for all", take=take)
-        )
+        raise refused("{take=}: a number of examples is needed, or -1 for all", take=take)
     if planned.order.is_endless and take in (None, -1):
-        raise UsageError(
-            phrase("{stages} have no end, so all examples are never shown; give {take=N}")
-        )
+        raise refused("{stages} have no end, so all examples are never shown; give {take=N}")
     rest = total - skip
     if take == -1:
         take = None

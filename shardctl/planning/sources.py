@@ -14,7 +14,7 @@ from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import listing_warnings
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
@@ -166,12 +166,10 @@ def refuse_other_sources(stages: Pipeline) -> None:
     """
     for source in sources_of(stages):
         if not isinstance(source, Read):
-            raise UsageError(
-                phrase(
-                    "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
-                    "order is that of what read(..) hands out",
-                    quoted(source.name),
-                )
+            raise refused(
+                "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
+                "order is that of what read(..) hands out",
+                quoted(source.name),
             )
 
 
@@ -221,12 +219,10 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
         UsageError: all readers say themselves what they read.
     """
     if spec is not None and not reads_spec(settings):
-        raise UsageError(
-            phrase(
-                "{} and {stages} {}: the stages say what is read; leave one of them out",
-                quoted(spec),
-                printable(text_of(stages_of(settings)), 60),
-            )
+        raise refused(
+            "{} and {stages} {}: the stages say what is read; leave one of them out",
+            quoted(spec),
+            printable(text_of(stages_of(settings)), 60),
         )
 
 
@@ -267,16 +263,14 @@ def progress_of(
     passes = pass_index + 1
     readings = extent.readings * passes
     if extent.seeded and readings != inf and readings > _MOST_READINGS:
-        raise UsageError(
-            phrase(
-                "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
-                "{:,} times is refused; repeat it less often",
-                int(readings),
-                _MOST_READINGS,
-            )
+        raise refused(
+            "{stages} read a dataset {:,} times, each with seeds of its own, and more than "
+            "{:,} times is refused; repeat it less often",
+            int(readings),
+            _MOST_READINGS,
         )
     if extent.examples != inf and extent.examples > INT64_MAX:
-        raise UsageError(phrase("{stages} repeat too often: positions go up to {}", INT64_MAX))
+        raise refused("{stages} repeat too often: positions go up to {}", INT64_MAX)
     total = extent.examples * passes if extent.counted and extent.examples != inf else 0
     if not total:
         return None

@@ -18,7 +18,7 @@ from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short, quoted
@@ -144,9 +144,7 @@ def check_not_nothing(resolved: Resolved, num_examples: int, host: Host | None) 
 def check_take(take: Take) -> None:
     """Raise UsageError where a number of examples is so small that nothing would be compared."""
     if isinstance(take, int) and take < 1:
-        raise UsageError(
-            phrase('{take=}: at least 1 example has to be compared, or "all"', take=take)
-        )
+        raise refused('{take=}: at least 1 example has to be compared, or "all"', take=take)
 
 
 def taken(take: Take, read: Source, num_examples: int) -> int:

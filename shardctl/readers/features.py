@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from shardctl.core.dataset.dataset import ExampleSize
@@ -52,102 +51,73 @@ def example_size(document: object) -> ExampleSize | None:
     ExampleSize(num_bytes=784, num_tensors=2, unknown=('name',))
     """
     try:
-        leaves = list(_leaves(_node(document), ()))
+        leaves = list(_leaves(document, ()))
     except (DatasetError, RecursionError):
         return None
     return ExampleSize(
-        num_bytes=sum(leaf.num_bytes or 0 for leaf in leaves),
+        num_bytes=sum(num_bytes or 0 for _, num_bytes in leaves),
         num_tensors=len(leaves),
-        unknown=tuple("/".join(leaf.path) or _EXAMPLE for leaf in leaves if leaf.num_bytes is None),
+        unknown=tuple("/".join(path) or _EXAMPLE for path, size in leaves if size is None),
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Leaf:
-    """A tensor of a decoded example; `num_bytes` None where examples differ in it."""
-
-    path: tuple[str, ...]
-    num_bytes: int | None
+_Content = Mapping[str, Any]
+_Path = tuple[str, ...]
+_Leaves = Iterator[tuple[_Path, int | None]]  # tensors: their paths, and their bytes if all agree
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Node:
-    """A feature: the class that decodes it, None where it is not TFDS's, and its own fields."""
-
-    kind: str | None
-    content: Mapping[str, Any]
-
-
-def _node(value: object) -> _Node:
+def _node(value: object) -> tuple[str | None, _Content]:
+    """Return the class that decodes a feature, None where it is not TFDS's, and its own fields."""
     feature = fields.mapping(value, "a feature")
     if "type" in feature and "content" in feature:  # as older versions wrote it
         name, content = feature["type"], feature["content"]
     else:
-        name = _field(feature, "pythonClassName", "python_class_name")
+        name = feature.get("pythonClassName", feature.get("python_class_name"))
         content = next((feature[key] for key in feature if isinstance(feature[key], Mapping)), {})
     text = fields.text(name, "the class of a feature")
     kind = text.rpartition(".")[2] if text.startswith(_TFDS) else None
-    return _Node(kind=kind, content=content if isinstance(content, Mapping) else {})
+    return kind, content if isinstance(content, Mapping) else {}
 
 
-def _leaves(node: _Node, path: tuple[str, ...]) -> Iterator[_Leaf]:
+def _leaves(value: object, path: _Path) -> _Leaves:
     """Yield the tensors of a feature; one of unknown size for a class that is not known."""
-    find = _KINDS.get(node.kind or "")
-    if find is None:
-        yield _Leaf(path=path, num_bytes=None)
-    else:
-        yield from find(node.content, path)
+    kind, content = _node(value)
+    return _KINDS.get(kind or "", _sized(None))(content, path)
 
 
-def _features_dict(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
+def _features_dict(content: _Content, path: _Path) -> _Leaves:
     inner = content.get("features", content)
     if isinstance(inner, Mapping) and "type" in inner and isinstance(inner["type"], str):
         inner = content  # an old mapping with a feature that is named `features`
     for name, feature in fields.mapping(inner, "the features").items():
-        yield from _leaves(_node(feature), (*path, name))
+        yield from _leaves(feature, (*path, name))
 
 
-def _sequence(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
+def _sequence(content: _Content, path: _Path) -> _Leaves:
     length = _dimension(content.get("length", 0))  # protobuf leaves out a 0
-    if "length" in content and content["length"] is None:  # as older versions wrote it
-        length = None
-    for leaf in _leaves(_node(content.get("feature")), path):
-        known = length is not None and leaf.num_bytes is not None
-        yield _Leaf(
-            path=leaf.path, num_bytes=(leaf.num_bytes or 0) * (length or 0) if known else None
-        )
+    for inner, num_bytes in _leaves(content.get("feature"), path):
+        yield inner, None if length is None or num_bytes is None else num_bytes * length
 
 
-def _tensor(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
-    yield _Leaf(
-        path=path,
-        # An optional one may be None in an example.
-        num_bytes=None if content.get("optional") else _array_bytes(content),
-    )
+def _tensor(content: _Content, path: _Path) -> _Leaves:
+    # An optional one may be None in an example.
+    yield path, None if content.get("optional") else _array_bytes(content)
 
 
-def _label(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
-    yield _Leaf(path=path, num_bytes=_DTYPE_BYTES["int64"])
-
-
-def _box(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
-    # Four float32, whatever is written (core/features/bounding_boxes.py, from_json_content).
-    yield _Leaf(path=path, num_bytes=4 * _DTYPE_BYTES["float32"])
-
-
-def _translation(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
+def _translation(content: _Content, path: _Path) -> _Leaves:
     languages = content.get("languages")
     for name in languages if isinstance(languages, list) else ():
-        yield _Leaf(path=(*path, str(name)), num_bytes=None)
+        yield (*path, str(name)), None
 
 
-def _free_translation(content: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[_Leaf]:
-    for name in ("language", "translation"):
-        yield _Leaf(path=(*path, name), num_bytes=None)
+def _sized(num_bytes: int | None, *names: str) -> Callable[[_Content, _Path], _Leaves]:
+    """Return what yields one tensor of a size, or one of each name."""
+    ends: list[_Path] = [(name,) for name in names] or [()]
+    return lambda content, path: ((path + end, num_bytes) for end in ends)
 
 
 # What is not here (Text, Dataset, features of other libraries) is of unknown size.
-_KINDS: dict[str, Callable[[Mapping[str, Any], tuple[str, ...]], Iterator[_Leaf]]] = {
+_KINDS: dict[str, Callable[[_Content, _Path], _Leaves]] = {
     "FeaturesDict": _features_dict,
     "Sequence": _sequence,
     "Tensor": _tensor,
@@ -156,10 +126,11 @@ _KINDS: dict[str, Callable[[Mapping[str, Any], tuple[str, ...]], Iterator[_Leaf]
     "LabeledImage": _tensor,
     "Video": _tensor,
     "Audio": _tensor,
-    "ClassLabel": _label,
-    "BBoxFeature": _box,
+    "ClassLabel": _sized(_DTYPE_BYTES["int64"]),
+    # Four float32, whatever is written (core/features/bounding_boxes.py, from_json_content).
+    "BBoxFeature": _sized(4 * _DTYPE_BYTES["float32"]),
     "Translation": _translation,
-    "TranslationVariableLanguages": _free_translation,
+    "TranslationVariableLanguages": _sized(None, "language", "translation"),
 }
 
 
@@ -182,6 +153,3 @@ def _dimension(value: object) -> int | None:
     length = fields.proto_int64(value, "a length")
     return None if length < 0 else length
 
-
-def _field(value: Mapping[str, object], *spellings: str) -> object:
-    return next((value[spelling] for spelling in spellings if spelling in value), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -20,7 +20,7 @@ from shardctl.files.stores.remote_path import AnyPath, RemotePath, name_of, path
 ProblemKind = Literal["missing", "extra", "wrong-count", "empty", "size"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class FileProblem:
     """A file that is not as the metadata says; `text` is one line about it.
 
@@ -64,25 +64,15 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     present = any(size is not None for found in sizes.values() for size in found)
     unclaimed: tuple[FileProblem, ...] = ()
     # A reference to files chooses them, so that no other is one too many.
-    if not dataset.is_counted and (present or any(folders.listings.values())):
+    if not dataset.is_counted and (present or any(folders.values())):
         unclaimed = tuple(_unclaimed_files(dataset, folders))
     if not present and not any(problem.kind == "wrong-count" for problem in unclaimed):
         return FilesOnDisk(present=False, shard_bytes=sizes)
-    problems = [
-        problem
-        for split in dataset.splits
-        for problem in (
-            *_shard_problems(split, sizes[split.name], folders),
-            *(_changed_size if dataset.is_counted else _size_problem)(
-                dataset.file_format, split, sizes[split.name]
-            ),
-        )
-    ]
-    return FilesOnDisk(
-        present=present,
-        shard_bytes=sizes,
-        problems=(*problems, *unclaimed),
-    )
+    problems: list[FileProblem] = []
+    for split in dataset.splits:
+        problems += _shard_problems(split, sizes[split.name])
+        problems += _size_problem(dataset, split, sizes[split.name])
+    return FilesOnDisk(present=present, shard_bytes=sizes, problems=(*problems, *unclaimed))
 
 
 def files_of_another_count(dataset: Dataset) -> list[str]:
@@ -109,16 +99,12 @@ def not_listed(files: FilesOnDisk) -> Iterator[str]:
         yield f"the sizes of the files are not known: {files.unlisted}"
 
 
-@dataclass
-class _Folders:
+class _Folders(dict[str, dict[str, int]]):
     """Regular files and their sizes, by folder; filled as folders are asked for."""
 
-    listings: dict[str, dict[str, int]] = field(default_factory=dict)
-
-    def sizes(self, folder: str) -> dict[str, int]:
-        if folder not in self.listings:
-            self.listings[folder] = dict(_list_files(path_of(folder)))
-        return self.listings[folder]
+    def __missing__(self, folder: str) -> dict[str, int]:
+        self[folder] = dict(_list_files(path_of(folder)))
+        return self[folder]
 
 
 def _list_files(folder: AnyPath) -> Iterator[tuple[str, int]]:
@@ -136,154 +122,110 @@ def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
     if not split.files:
         yield from [None] * split.num_shards
     for part in split.files:
-        if part.data_dir is None:
-            yield from [None] * len(part)
-            continue
-        if part.names is None and "/" not in part.pattern:
-            yield from map(folders.sizes(part.data_dir).get, part)
-            continue
         for path in part:
-            folder, _, name = path.rpartition("/")
-            yield folders.sizes(_below(part.data_dir, folder)).get(name)
+            folder, name = _placed(part, path)
+            yield None if folder is None else folders[folder].get(name)
 
 
-def _below(data_dir: str, folder: str) -> str:
-    """Return a folder of a data dir, "" being the data dir itself."""
-    return os.path.join(data_dir, folder) if folder else data_dir
+def _placed(part: ShardFiles, path: str) -> tuple[str | None, str]:
+    """Return the folder of a file, None where the part has none, and its name there."""
+    folder, _, name = path.rpartition("/")
+    if part.data_dir is None or not folder:
+        return part.data_dir, name
+    return os.path.join(part.data_dir, folder), name
 
 
-def _shard_problems(
-    split: Split, sizes: tuple[int | None, ...], folders: _Folders
-) -> Iterator[FileProblem]:
+def _shard_problems(split: Split, sizes: tuple[int | None, ...]) -> Iterator[FileProblem]:
     # Files without a folder, those of a layout or of the catalog, need not be here.
     placed = [part.data_dir is not None for part in split.files for _ in range(len(part))]
     needed = [i for i, length in enumerate(split.shard_lengths) if length and placed[i]]
     missing = [index for index in needed if sizes[index] is None]
     if missing and len(missing) == len(needed):
         first = split.filename(missing[0])
-        yield FileProblem(
-            kind="missing",
-            split=split.name,
-            filename=first,
-            text=f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}",
-        )
+        text = f"no file of split {quoted(split.name)} is here; the first is {quoted(first)}"
+        yield FileProblem("missing", split.name, first, text)
         return
     for index in missing:
-        filename = split.filename(index)
-        yield FileProblem(
-            kind="missing",
-            split=split.name,
-            filename=filename,
-            text=f"{quoted(filename)} is missing: {split.shard_lengths[index]} examples",
-        )
+        name, length = split.filename(index), split.shard_lengths[index]
+        text = f"{quoted(name)} is missing: {length} examples"
+        yield FileProblem("missing", split.name, name, text)
     for index in needed:
         if sizes[index] == 0:
-            filename = split.filename(index)
-            yield FileProblem(
-                kind="empty",
-                split=split.name,
-                filename=filename,
-                text=f"{quoted(filename)} has 0 bytes and should hold "
-                f"{split.shard_lengths[index]} examples",
-            )
+            name, length = split.filename(index), split.shard_lengths[index]
+            text = f"{quoted(name)} has 0 bytes and should hold {length} examples"
+            yield FileProblem("empty", split.name, name, text)
 
 
 def _size_problem(
-    file_format: str, split: Split, sizes: tuple[int | None, ...]
+    dataset: Dataset, split: Split, sizes: tuple[int | None, ...]
 ) -> Iterator[FileProblem]:
-    """Yield that the TFRecord files of a split have another size than the metadata says.
+    """Yield that the files of a split have another size than the metadata says.
 
-    TFDS states the bytes of all examples of a split (core/shuffle.py, Shuffler.size), and the
-    framing adds 16 to each; Beam's writer without a shuffle states the sizes of the files
-    (core/file_adapters.py, shard_lengths_and_sizes). 0 stands for a size that is not known. Splits
-    of several folders may have parts of unknown size.
+    Of counted files that is the size when they were counted. Of TFRecord files TFDS states the
+    bytes of all examples of a split (core/shuffle.py, Shuffler.size), and the framing adds 16 to
+    each; Beam's writer without a shuffle states the sizes of the files (core/file_adapters.py,
+    shard_lengths_and_sizes). 0 stands for a size that is not known. Splits of several folders may
+    have parts of unknown size. Missing or empty files are named one by one.
     """
     needed = [size for size, length in zip(sizes, split.shard_lengths, strict=True) if length]
-    if file_format != "tfrecord" or not split.num_bytes or len(split.files) != 1 or not needed:
+    stated, found = split.num_bytes, sum(size or 0 for size in sizes)
+    if stated is None or len(split.files) != 1:
         return
-    if not all(needed):
-        return  # missing or empty files are named one by one
-    found = sum(size or 0 for size in needed)
-    framing = (TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES) * split.num_examples
-    if found in (split.num_bytes + framing, split.num_bytes):
-        return
-    yield FileProblem(
-        kind="size",
-        split=split.name,
-        filename=split.filename(0),
-        text=f"the files of split {quoted(split.name)} have {found:,} bytes, and the metadata says "
-        f"{split.num_bytes + framing:,}: {split.num_bytes:,} of examples and 16 for each",
-    )
-
-
-def _changed_size(
-    file_format: str, split: Split, sizes: tuple[int | None, ...]
-) -> Iterator[FileProblem]:
-    """Yield that the files of a split have another size than when they were counted."""
-    if split.num_bytes is None or len(split.files) != 1 or None in sizes:
-        return
-    found = sum(size or 0 for size in sizes)
-    if found != split.num_bytes:
-        yield FileProblem(
-            kind="size",
-            split=split.name,
-            filename=split.filename(0),
-            text=f"the files of split {quoted(split.name)} have {found:,} bytes, and had "
-            f"{split.num_bytes:,} when they were counted",
+    have = f"the files of split {quoted(split.name)} have"
+    if dataset.is_counted:
+        wrong = None not in sizes and found != stated
+        text = f"{have} {found:,} bytes, and had {stated:,} when they were counted"
+    else:
+        found = sum(size or 0 for size in needed)
+        framing = (TFRECORD_HEADER_BYTES + TFRECORD_FOOTER_BYTES) * split.num_examples
+        known = dataset.file_format == "tfrecord" and stated and needed and all(needed)
+        wrong = bool(known) and found not in (stated + framing, stated)
+        text = (
+            f"{have} {found:,} bytes, and the metadata says "
+            f"{stated + framing:,}: {stated:,} of examples and 16 for each"
         )
+    if wrong:
+        yield FileProblem("size", split.name, split.filename(0), text)
 
 
 def _unclaimed_files(dataset: Dataset, folders: _Folders) -> Iterator[FileProblem]:
     """Yield the record files that are not shards, in the folders that shards are in."""
     claimed: dict[str, set[str]] = {}
-    shapes: list[tuple[Split, ShardFiles, str, re.Pattern[str]]] = []
+    shapes: dict[str, list[tuple[Split, ShardFiles, re.Pattern[str]]]] = {}
     for split in dataset.splits:
         for part in split.files:
-            if part.data_dir is None:
-                continue
-            folder, _, base = part.pattern.rpartition("/")
-            if part.names is None and "\0" not in folder:
-                folder = _below(part.data_dir, folder)
-                shapes.append((split, part, folder, _shape(base, part.num_shards)))
-                names = claimed.setdefault(folder, set())
-                names.update(path.rpartition("/")[2] for path in part)
-            else:
-                for path in part:
-                    folder, _, name = path.rpartition("/")
-                    claimed.setdefault(_below(part.data_dir, folder), set()).add(name)
+            for path in part:
+                folder, name = _placed(part, path)
+                if folder is not None:
+                    claimed.setdefault(folder, set()).add(name)
+            folder, base = _placed(part, part.pattern)
+            if part.names is None and folder is not None and "\0" not in folder:
+                shape = (split, part, _shape(base, part.num_shards))
+                shapes.setdefault(folder, []).append(shape)
     record_file = re.compile(rf".*\.{re.escape(dataset.file_format)}-\d{{5,}}-of-\d{{5,}}")
     for folder, names in claimed.items():
-        for name in sorted(folders.sizes(folder).keys() - names):
-            problem = _unclaimed(name, [shape for shape in shapes if shape[2] == folder])
+        for name in sorted(folders[folder].keys() - names):
+            problem = _unclaimed(name, shapes.get(folder, []))
+            if problem is None and record_file.fullmatch(name):
+                text = f"{quoted(name)} belongs to no split of the metadata"
+                problem = FileProblem("extra", None, name, text)
             if problem is not None:
                 yield problem
-            elif record_file.fullmatch(name):
-                yield FileProblem(
-                    kind="extra",
-                    split=None,
-                    filename=name,
-                    text=f"{quoted(name)} belongs to no split of the metadata",
-                )
 
 
 def _unclaimed(
-    name: str, shapes: list[tuple[Split, ShardFiles, str, re.Pattern[str]]]
+    name: str, shapes: list[tuple[Split, ShardFiles, re.Pattern[str]]]
 ) -> FileProblem | None:
-    for split, part, _, shape in shapes:
+    for split, part, shape in shapes:
         match = shape.fullmatch(name)
         if match is None:
             continue
-        total = match.groupdict().get("total")
+        total = int(match.groupdict().get("total") or part.num_shards)
+        wrong = total != part.num_shards
+        what = f"one of {total}" if wrong else "one too many"
         said = f"the metadata has {part.num_shards} shards of split {quoted(split.name)}"
-        wrong = total is not None and int(total) != part.num_shards
-        return FileProblem(
-            kind="wrong-count" if wrong else "extra",
-            split=split.name,
-            filename=name,
-            text=f"{quoted(name)} is one of {int(total)}; {said}"
-            if wrong and total is not None
-            else f"{quoted(name)} is one too many; {said}",
-        )
+        text = f"{quoted(name)} is {what}; {said}"
+        return FileProblem("wrong-count" if wrong else "extra", split.name, name, text)
     return None
 
 

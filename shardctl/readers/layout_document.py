@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass, replace
 
 from shardctl.core.arguments.kinds import Name
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
+from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
 from shardctl.files import fields
@@ -19,7 +20,6 @@ from shardctl.files.shard_files import files_field, files_of_field
 from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of
 
 KIND = "layout"
-_PIECE = 1 << 16  # names compared at once
 ORIGIN = "layout file"
 
 
@@ -113,30 +113,53 @@ def dataset_of_document(document: object, data_dir: Callable[[object], str | Non
         DatasetError: another format version; a field that is missing, ill-formed or contradicts
             another one.
     """
+    layout, dataset = stated_dataset(document, data_dir, _split)
+    counted = fields.flag(layout.get("counted", False), "counted")
+    dataset = replace(dataset, origin=COUNTED_LAYOUT if counted else ORIGIN)
+    folders = tuple(_folders(layout.get("folders", []), dataset, data_dir))
+    return replace(dataset, folders=folders)
+
+
+def stated_dataset(
+    document: object,
+    data_dir: Callable[[object], str | None],
+    read_split: Callable[[Mapping[str, object], str | None], Split],
+) -> tuple[Mapping[str, object], Dataset]:
+    """Return a document of `layout` or `index`, and the dataset that it states.
+
+    Raises:
+        DatasetError: another format version; a field that is missing or ill-formed.
+    """
     layout = fields.mapping(document, "a layout")
     if layout.get("format_version") != FORMAT_VERSION:
         version = fields.shown(layout.get("format_version"))
         raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
     head = read_head(layout)
-    file_format = fields.file_format(head.file_format)
     folder = data_dir(head.data_dir)
-    splits = tuple(
-        _split(fields.mapping(item, "a split"), folder)
-        for item in fields.items(layout.get("splits"), "splits")
-    )
     dataset = Dataset(
         name=head.name,
         config=head.config,
         version=head.version,
-        file_format=file_format,
+        file_format=fields.file_format(head.file_format),
         data_dir=folder,
         ordered=fields.flag(layout.get("ordered", False), "ordered"),
         compression=fields.compression(layout.get("compression")),
-        splits=splits,
-        origin=COUNTED_LAYOUT if fields.flag(layout.get("counted", False), "counted") else ORIGIN,
+        splits=tuple(
+            read_split(fields.mapping(item, "a split"), folder)
+            for item in fields.items(layout.get("splits"), "splits")
+        ),
     )
-    folders = tuple(_folders(layout.get("folders", []), dataset, data_dir))
-    return replace(dataset, folders=folders)
+    return layout, dataset
+
+
+def check_totals(
+    record: Mapping[str, object], lengths: PackedInts, of: str = "shard_lengths", hint: str = ""
+) -> None:
+    """Raise where a split states another number of examples or shards than its lengths have."""
+    for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
+        if record.get(key, actual) != actual:
+            said = fields.shown(record[key])
+            raise DatasetError(f"{key} {said} is not that of {of}, {actual}{hint}")
 
 
 def _split(record: Mapping[str, object], folder: str | None) -> Split:
@@ -146,13 +169,9 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
             fields.mapping(item, "a shard") for item in fields.items(record.get("shards"), "shards")
         ]
         lengths = fields.counts([one.get("num_examples") for one in shards], "num_examples")
-        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
-            if record.get(key, actual) != actual:
-                stated = fields.shown(record[key])
-                raise DatasetError(f"{key} {stated} is not that of its shards, {actual}")
+        check_totals(record, lengths, "its shards")
         filenames = [fields.text(shard.get("filename"), "filename") for shard in shards]
-        said: object = [{"names": [os.path.basename(name) for name in filenames]}]
-        files = record.get("files", said)
+        files = record.get("files", [{"names": [os.path.basename(one) for one in filenames]}])
         num_bytes = record.get("metadata_bytes", record.get("num_bytes"))
         split = Split(
             name=name,
@@ -162,19 +181,10 @@ def _split(record: Mapping[str, object], folder: str | None) -> Split:
         )
         if len(lengths) and not split.files:
             raise DatasetError("files must be a template of file names or a list, not empty")
-        _check_names(filenames, split)
+        for stated, meant in zip(filenames, split.filenames, strict=True):
+            if stated != meant:
+                raise DatasetError(f"file {quoted(stated)} is {quoted(meant)} by its files")
         return split
-
-
-def _check_names(filenames: Sequence[str], split: Split) -> None:
-    """Raise where a file has another name than the pattern, or the list, of the split's files."""
-    for start in range(0, len(filenames), _PIECE):
-        stated = filenames[start : start + _PIECE]
-        meant = split.filenames_between(start, start + _PIECE)
-        if list(stated) != meant:
-            for one, other in zip(stated, meant, strict=True):
-                if one != other:
-                    raise DatasetError(f"file {quoted(one)} is {quoted(other)} by its files")
 
 
 def _folders(

@@ -26,6 +26,7 @@ from shardctl.files.yaml_text import read_document
 from shardctl.readers.index.document import is_index_document, read_index_document
 from shardctl.readers.layout_document import (
     ORIGIN,
+    check_totals,
     dataset_of_document,
     folder_of_layout,
     is_layout_document,
@@ -34,24 +35,12 @@ from shardctl.readers.layout_document import (
 
 MAX_NUM_SHARDS = 10_000_000
 LAYOUT_KEYS = (
-    "name",
-    "config",
-    "version",
-    "file_format",
-    "ordered",
-    "disable_shuffling",
-    "filepath_template",
-    "data_dir",
-    "splits",
-)
+    "name", "config", "version", "file_format", "ordered", "disable_shuffling",
+    "filepath_template", "data_dir", "splits",
+)  # fmt: skip
 SPLIT_KEYS = (
-    "shard_lengths",
-    "num_examples",
-    "num_shards",
-    "num_bytes",
-    "filepath_template",
-    "filenames",
-)
+    "shard_lengths", "num_examples", "num_shards", "num_bytes", "filepath_template", "filenames",
+)  # fmt: skip
 
 
 def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
@@ -84,8 +73,11 @@ def read_layout_file(path: AnyPath, *, names_only: bool = False) -> Dataset:
 def _split_names(document: object, name: str) -> Dataset:
     """Return the splits of any layout file, without their shards."""
     items = fields.mapping(document, "a layout").get("splits")
-    found = items if isinstance(items, Mapping) else map(_list_name, fields.items(items, "splits"))
-    splits = (Split(name=fields.split_name(key), shard_lengths=()) for key in found)
+    if not isinstance(items, Mapping):
+        items = [
+            fields.mapping(item, "a split").get("name") for item in fields.items(items, "splits")
+        ]
+    splits = (Split(name=fields.split_name(key), shard_lengths=()) for key in items)
     return Dataset(name=name, splits=tuple(splits), origin=ORIGIN)
 
 
@@ -110,8 +102,8 @@ def dataset_from_layout(document: object, *, stem: str, folder: AnyPath) -> Data
     )
     return Dataset(
         name=naming.dataset,
-        config=_optional_name(layout, "config"),
-        version=_optional_name(layout, "version"),
+        config=fields.optional_name(layout.get("config"), "config"),
+        version=fields.optional_name(layout.get("version"), "version"),
         file_format=naming.file_format,
         data_dir=naming.data_dir,
         ordered=any(
@@ -153,15 +145,8 @@ def _given(value: Mapping[str, object], key: str, default: object) -> object:
     return default if found is None else found
 
 
-def _optional_name(layout: Mapping[str, object], key: str) -> str | None:
-    value = layout.get(key)
-    return None if value is None else fields.name(value, key)
-
-
 def _filenames(value: object) -> Iterator[str]:
-    if not isinstance(value, list):
-        raise DatasetError(f"filenames must be a list, not {fields.shown(value)}")
-    for item in value:
+    for item in fields.items(value, "filenames"):
         path = path_text(item, "a file name")
         parts = path.replace("\\", "/").split("/")
         if os.path.isabs(path) or ".." in parts or parts[-1] in ("", "."):
@@ -171,7 +156,7 @@ def _filenames(value: object) -> Iterator[str]:
 
 def _splits(value: object, naming: _Naming) -> Iterator[Split]:
     if isinstance(value, list):
-        items = [(_list_name(item), item) for item in value]
+        items = [(fields.mapping(item, "a split").get("name"), item) for item in value]
     elif isinstance(value, Mapping):
         items = list(value.items())
     else:
@@ -188,10 +173,6 @@ def _splits(value: object, naming: _Naming) -> Iterator[Split]:
             yield _split(name, split, naming)
 
 
-def _list_name(item: object) -> object:
-    return fields.mapping(item, "a split").get("name")
-
-
 def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
     stated = {
         key: fields.count(split[key], key)
@@ -201,11 +182,7 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
     num_bytes = stated.get("num_bytes")
     if split.get("shard_lengths") is not None:
         lengths = _shard_lengths(split["shard_lengths"])
-        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
-            if stated.get(key, actual) != actual:
-                raise DatasetError(
-                    f"{key} {stated[key]} is not that of shard_lengths, {actual}; give one of them"
-                )
+        check_totals(stated, lengths, hint="; give one of them")
         files = naming.files(split, name, len(lengths))
         return Split(name=name, shard_lengths=lengths, files=(files,), num_bytes=num_bytes)
     missing = [key for key in ("num_examples", "num_shards") if key not in stated]
@@ -231,8 +208,7 @@ def _split(name: str, split: Mapping[str, object], naming: _Naming) -> Split:
 
 
 def _shard_lengths(value: object) -> PackedInts:
-    if not isinstance(value, list):
-        raise DatasetError(f"shard_lengths must be a list, not {fields.shown(value)}")
-    if len(value) > MAX_NUM_SHARDS:
-        raise DatasetError(f"{len(value)} shard_lengths; at most {MAX_NUM_SHARDS} are read")
-    return fields.counts(value, "length of shard {}")
+    lengths = fields.items(value, "shard_lengths")
+    if len(lengths) > MAX_NUM_SHARDS:
+        raise DatasetError(f"{len(lengths)} shard_lengths; at most {MAX_NUM_SHARDS} are read")
+    return fields.counts(lengths, "length of shard {}")

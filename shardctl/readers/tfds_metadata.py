@@ -186,8 +186,6 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
             "written by Hugging Face Datasets, not by TFDS; `shardctl index` counts the files"
         )
     name = fields.name(_field(info, "name") or "", "dataset name")
-    config = _field(info, "configName", "config_name") or None
-    version = _field(info, "version") or None
     file_format = fields.tfds_file_format(
         _field(info, "fileFormat", "file_format") or DEFAULT_FILE_FORMAT
     )
@@ -195,18 +193,18 @@ def dataset_from_info(document: object, *, data_dir: str | None) -> Dataset:
     splits = _field(info, "splits")
     if splits is None or splits == []:
         raise DatasetError(f"dataset {quoted(name)} has no splits; was it ever prepared?")
-    if not isinstance(splits, list):
-        raise DatasetError(f"splits must be a list, not {fields.shown(splits)}")
     return Dataset(
         name=name,
-        config=None if config is None else fields.name(config, "config name"),
-        version=None if version is None else fields.name(version, "version"),
+        config=fields.optional_name(
+            _field(info, "configName", "config_name") or None, "config name"
+        ),
+        version=fields.optional_name(_field(info, "version") or None, "version"),
         file_format=file_format,
         data_dir=data_dir,
         ordered=ordered is not None and fields.flag(ordered, "disableShuffling"),
         splits=tuple(
             _split(fields.mapping(split, "a split"), name, file_format, data_dir)
-            for split in splits
+            for split in fields.items(splits, "splits")
         ),
         origin=DATASET_INFO_FILENAME,
     )
@@ -259,14 +257,13 @@ def _shard_lengths(value: object) -> Sequence[int]:
     """
     if value is None:
         return ()
-    if not isinstance(value, list):
-        raise DatasetError(f"shardLengths must be a list, not {fields.shown(value)}")
-    if _all_plain(value):
-        lengths = tuple(map(int, value))
+    items = fields.items(value, "shardLengths")
+    if _all_plain(items):
+        lengths = tuple(map(int, items))
         if not lengths or (min(lengths) >= 0 and max(lengths) <= INT64_MAX):
             return lengths
     lengths = tuple(
-        fields.proto_int64(item, f"length of shard {index}") for index, item in enumerate(value)
+        fields.proto_int64(item, f"length of shard {index}") for index, item in enumerate(items)
     )
     if min(lengths) < 0:
         index = next(i for i, length in enumerate(lengths) if length < 0)

@@ -21,6 +21,7 @@ from shardctl.rendering.text.tables import (
     columns,
     grouped,
     paragraph,
+    paragraphs,
     table,
     table_pieces,
 )
@@ -56,12 +57,10 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
             f"{counted(evaluation.dropped_by_device_batch, 'example')}"
         )
     yield paragraph(legend, screen)
-    hangs = evaluation.hang(evaluation.remainder) is not None
-    for number, line in enumerate(advice(evaluation)):
-        # Where it hangs is said first.
-        yield paragraph(
-            f"- {as_options(line)}", screen, style="error" if hangs and not number else ""
-        )
+    said = [f"- {as_options(line)}" for line in advice(evaluation)]
+    hangs = evaluation.hang(evaluation.remainder) is not None  # which is said first
+    yield from paragraphs(screen, *said[:1], style="error" if hangs else "")
+    yield from paragraphs(screen, *said[1:])
 
 
 def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]]:
@@ -76,21 +75,17 @@ def way_cells(evaluation: Evaluation) -> tuple[list[Column], list[Sequence[str]]
 
 def _ways(evaluation: Evaluation) -> Iterator[Sequence[str]]:
     """Yield a row a measure: its name, and its value for each thing done with remainders."""
-    hangs = [evaluation.hang(way) for way in REMAINDERS]
-    lost = {"drop": evaluation.dropped_by_host_batch}
     padding = int(evaluation.padding.sum())
     padding += int(evaluation.padding_batches.sum()) * evaluation.host_batch
-    steps = [evaluation.num_steps(way) for way in REMAINDERS]
+    hangs = map(evaluation.hang, REMAINDERS)
+    steps = map(evaluation.num_steps, REMAINDERS)
     yield ("steps/host", *(counts_between(int(s.min()), int(s.max())) for s in steps))
     yield ("hangs", *(Cell(f"at step {hang.step:,}", "error") if hang else "no" for hang in hangs))
-    always = evaluation.num_left_out
-    yield ("examples lost", *(_lost(lost.get(way, 0) + always) for way in REMAINDERS))
+    dropped = {"drop": evaluation.dropped_by_host_batch}
+    lost = [dropped.get(way, 0) + evaluation.num_left_out for way in REMAINDERS]
+    yield ("examples lost", *(Cell(f"{n:,}", "warning" if n else "") for n in lost))
     yield ("padding", *(f"{padding if way == 'pad' else 0:,}" for way in REMAINDERS))
     yield ("XLA shapes", *(f"{evaluation.distinct_shapes(way):,}" for way in REMAINDERS))
-
-
-def _lost(count: int) -> str:
-    return Cell(f"{count:,}", "warning" if count else "")
 
 
 def eval_rows(evaluation: Evaluation) -> Records:

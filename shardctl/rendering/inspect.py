@@ -47,13 +47,9 @@ def _title(inspection: Inspection, function: str) -> str:
     name = f"{function} [{inspection.name}]" if inspection.name else function
     if inspection.dataset is None:
         return f"{name}: elements of no dataset"
-    return f"{name}: {inspection.spec or 'several parts'} of {_datasets_in_words(inspection)}"
-
-
-def _datasets_in_words(inspection: Inspection) -> str:
-    assert inspection.dataset is not None
     datasets = inspection.datasets.values() or [inspection.dataset]
-    return " and ".join(dataset.title for dataset in datasets)
+    titles = " and ".join(dataset.title for dataset in datasets)
+    return f"{name}: {inspection.spec or 'several parts'} of {titles}"
 
 
 def _row(number: int, stage: InspectedStage) -> Sequence[str]:

@@ -8,7 +8,15 @@ from shardctl.core.columns import RecordStream, picked, stream_of
 from shardctl.files.documents import Document
 from shardctl.files.head import kind_head
 from shardctl.planning.list import DatasetList, ListedDataset
-from shardctl.rendering.text.tables import Cell, Screen, cells_of, columns, paragraph, table
+from shardctl.rendering.text.tables import (
+    Cell,
+    Screen,
+    cells_of,
+    columns,
+    paragraph,
+    paragraphs,
+    table,
+)
 
 _COLUMNS = columns("<title=dataset num_examples=examples ~num_bytes=size <file_format=format")
 _COLUMNS += columns("*path=folder")
@@ -33,8 +41,8 @@ def list_table(listed: DatasetList, screen: Screen, *, every_layout: bool = Fals
     if names and not every_layout:
         yield "\n"
         yield paragraph("built-in layouts", screen, style="bold")
-        yield paragraph(", ".join(names), screen)
-        yield paragraph("(--all shows their configs and versions)", screen)
+        hint = "(--all shows their configs and versions)"
+        yield from paragraphs(screen, ", ".join(names), hint)
 
 
 def _nothing(listed: DatasetList) -> str:

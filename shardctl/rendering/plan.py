@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.columns import LONG, Pieces, Records, RecordStream, picked, records_of
+from shardctl.core.columns import LONG, Pieces, Records, RecordStream, record_of, records_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.on_demand import OnDemand
 from shardctl.files.documents import Document
@@ -67,10 +67,9 @@ def plan_document(plans: Plans) -> Document:
 
 
 def _plan(plan: Plan, dataset: Dataset) -> Document:
-    host = None if plan.host is None else picked(plan.host, "index count")
     return {
         "spec": plan.spec,
-        "host": host,
+        "host": record_of(plan.host, "index count"),
         "num_examples": plan.num_examples,
         "file_instructions": _records(plan, dataset, _FIELDS.split()),
     }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 
-from shardctl.core.columns import RecordStream
+from shardctl.core.columns import RecordStream, picked
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
@@ -15,7 +15,15 @@ from shardctl.planning.resume.promises import BrokenPromise
 from shardctl.planning.resume.proof import Proof
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
-from shardctl.rendering.text.tables import Screen, columns, left_out, paragraph, table_pieces
+from shardctl.rendering.text.tables import (
+    Look,
+    Screen,
+    columns,
+    left_out,
+    paragraph,
+    paragraphs,
+    table_pieces,
+)
 from shardctl.rendering.text.written import resume_call
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
@@ -31,8 +39,7 @@ def resume_table(
     """Yield the state, the instructions and how to read them; `plan_file` is where they are."""
     title, *state = _state(plan, every_count=not screen.abridged)
     yield from heading(title, plan.assumptions, screen, "bold")
-    for line in state:
-        yield paragraph(line, screen)
+    yield from paragraphs(screen, *state)
     if plan.hosts:
         yield from table_pieces(_HOST_COLUMNS, _host_rows(plan), screen, keep=_ROWS)
     elif len(plan.sources) > 1:
@@ -47,13 +54,12 @@ def resume_table(
         rows = plan.instructions.records([column.field for column in _COLUMNS])
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     if plan.remaining:
-        for line in _how(plan, plan_file):
-            yield paragraph(line, screen)
+        yield from paragraphs(screen, *_how(plan, plan_file))
     elif plan.unseeded is not None and plan.unseeded.emitted:
         yield paragraph(_without_seed(plan.unseeded, len(plan.from_consumed) or 1), screen)
     if proof is not None:
-        for line in proof_lines(proof, screen):
-            yield paragraph(line, screen, style="" if proof.holds else "error")
+        style: Look = "" if proof.holds else "error"
+        yield from paragraphs(screen, *proof_lines(proof, screen), style=style)
 
 
 def summary(plan: ResumePlan) -> Iterator[str]:
@@ -139,20 +145,12 @@ def _proof_field(proof: Proof | None) -> Document:
     """Return the field of a proof in a plan file, no field where there is no proof."""
     if proof is None:
         return {}
-    return {
-        "proof": {
-            "compared": proof.compared,
-            "lost": proof.lost,
-            "repeated": proof.repeated,
-            "moved": proof.moved,
-            **({} if proof.allowed is None else {"allowed": _allowed(proof.allowed)}),
-            **({"broken": list(map(asdict, proof.broken))} if proof.broken else {}),
-        }
-    }
-
-
-def _allowed(allowed: tuple[int, int]) -> Document:
-    return {"lost": allowed[0], "repeated": allowed[1]}
+    found = picked(proof, "compared lost repeated moved")
+    if proof.allowed is not None:
+        found["allowed"] = dict(zip(("lost", "repeated"), proof.allowed, strict=True))
+    if proof.broken:
+        found["broken"] = list(map(asdict, proof.broken))
+    return {"proof": found}
 
 
 def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
@@ -171,17 +169,15 @@ def _stopped(plan: ResumePlan, *, every_count: bool) -> str:
     whole, rest = _batches(plan)
     if whole is not None:
         place += f", {counted(whole, 'batch', 'batches')}"
-        if rest:
-            place += f" and {_examples(rest)}"
+        place += f" and {_examples(rest)}" if rest else ""
     where = plan.reader_state
     if where is None or not plan.remaining:
         return place
-    files = "file" if where.open_files == 1 else "files"
-    state = f"{place}; {where.open_files:,} {files} open, {where.next_file:,} of "
-    state += f"{where.num_files:,} opened"
+    place += f"; {where.open_files:,} {'file' if where.open_files == 1 else 'files'} open, "
+    place += f"{where.next_file:,} of {where.num_files:,} opened"
     if where.block_offset:
-        state += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
-    return state
+        place += f", {where.block_offset:,} of a block of {plan.settings.block:,} read"
+    return place
 
 
 def _batches(plan: ResumePlan) -> tuple[int | None, int]:
@@ -192,9 +188,8 @@ def _batches(plan: ResumePlan) -> tuple[int | None, int]:
     if batch is None:
         return None, 0
     whole, rest = divmod(plan.consumed, batch)
-    if plan.remaining_total:
-        return whole, rest
-    return whole + bool(rest), 0  # the last one of the order was not full
+    # The last batch of the order was not full.
+    return (whole, rest) if plan.remaining_total else (whole + bool(rest), 0)
 
 
 def _left(plan: ResumePlan) -> str:
@@ -210,23 +205,18 @@ def _left(plan: ResumePlan) -> str:
         left = f"left: {_examples(plan.remaining)} of epoch {plan.epoch}"
         more = plan.remaining_total != plan.remaining
         return f"{left}, {plan.remaining_total:,} in all" if more else left
-    files = counted(plan.num_instructions, "file instruction")
-    epoch = "" if plan.from_seen else f" of epoch {plan.epoch}"
-    left = f"left: {_examples(plan.remaining)}{epoch} in {files}"
-    if plan.is_one_stream and not plan.from_seen:
-        left = f"left: {_examples(plan.remaining)} of the stream in {files}"
-    if plan.num_further_epochs:
-        left += f", then {counted(plan.num_further_epochs, 'epoch')}"
-    return left
+    of = " of the stream" if plan.is_one_stream else f" of epoch {plan.epoch}"
+    left = f"left: {_examples(plan.remaining)}{'' if plan.from_seen else of}"
+    left += f" in {counted(plan.num_instructions, 'file instruction')}"
+    further = plan.num_further_epochs
+    return f"{left}, then {counted(further, 'epoch')}" if further else left
 
 
-def _host_rows(plan: ResumePlan) -> Sequence[Sequence[str]]:
-    rows = []
+def _host_rows(plan: ResumePlan) -> Iterator[Sequence[str]]:
     for host in plan.hosts:
         reads = host.instructions
         ends = (reads.filename(0), reads.filename(len(reads) - 1)) if len(reads) else ("", "")
-        rows.append((str(host.index), f"{host.num_examples:,}", f"{len(reads):,}", *ends))
-    return rows
+        yield (str(host.index), f"{host.num_examples:,}", f"{len(reads):,}", *ends)
 
 
 def _promise(plan: ResumePlan) -> str:
@@ -246,19 +236,17 @@ def _promise(plan: ResumePlan) -> str:
             f"exact order: the instructions feed the shuffle buffer as it was left, with "
             f"{_examples(held)} in it; shardctl.tfds replays it."
         )
-    first = ""
-    if held and plan.num_pending_instructions:
-        runs = counted(plan.num_pending_instructions, "instruction")
-        first = f" The first {runs} read the {_examples(held)} that the buffer held."
+    runs = counted(plan.num_pending_instructions, "instruction")
+    first = f" The first {runs} read the {_examples(held)} that the buffer held."
+    first = first if held and plan.num_pending_instructions else ""
     if plan.is_one_stream:
         return (
             "not exactly once: a stream without end has no rest that could be read whole. Nothing "
             "that was handed out comes again but by the repeat, but which of the examples in the "
             f"buffer and behind it are the next {plan.remaining:,} may be another choice.{first}"
         )
-    dropped = ""
-    if plan.hosts and plan.settings.drop_remainder:
-        dropped = ", but for what each new host drops of its last batch"
+    drops = plan.hosts and plan.settings.drop_remainder
+    dropped = ", but for what each new host drops of its last batch" if drops else ""
     return f"exactly once: every example that is left, in another order{dropped}.{first}"
 
 
@@ -281,19 +269,15 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         if plan.stop is not None:
             yield "in Python: --format python writes the code that reads what is left"
         return
-    config = ", ".join(
-        f"{name}={plan.read_config[name]}"
-        for name in ("interleave_cycle_length", "interleave_block_length")
-    )
+    names = ("interleave_cycle_length", "interleave_block_length")
+    config = ", ".join(f"{name}={plan.read_config[name]}" for name in names)
     calls = calls_chained(plan.after_read)
     yield (
         f"read with: tfds.ReadConfig({config}, experimental_interleave_sort_fn=..) that returns "
         f"these instructions, shuffle_files=False{', then ' + calls if calls else ''}"
     )
-    if plan_file is None:
-        yield "in Python: shardctl.tfds does so from the plan file that --output plan.yaml writes"
-    else:
-        yield f"in Python: {resume_call(plan, plan_file)}"
+    does_so = "shardctl.tfds does so from the plan file that --output plan.yaml writes"
+    yield f"in Python: {resume_call(plan, plan_file) if plan_file else does_so}"
     if plan.further_epochs:
         yield _further(plan)
 
@@ -316,11 +300,9 @@ repeated, the 8 that it held are lost, whatever its seed was.
     epoch = " of its epoch" if one else ""
     read = f"{mode}: {who} had read {_examples(buffer.num_read)}{epoch}."
     if not buffer.num_read_again:
-        held = (
-            f"the {buffer.most_lost:,} that {it} held are lost" if buffer.most_lost else "or lost"
-        )
-        repeated = "nothing is repeated," if buffer.most_lost else "nothing is repeated"
-        return f"{read} These are passed by: {repeated} {held}, whatever {its}."
+        lost = buffer.most_lost
+        held = f", the {lost:,} that {it} held are lost" if lost else " or lost"
+        return f"{read} These are passed by: nothing is repeated{held}, whatever {its}."
     if not buffer.first_read:
         return (
             f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
@@ -339,9 +321,8 @@ repeated, the 8 that it held are lost, whatever its seed was.
 def _further(plan: ResumePlan) -> str:
     following = plan.further_epochs[0]
     last = plan.epoch + plan.num_further_epochs
-    which = (
-        f"epoch {last}" if plan.num_further_epochs == 1 else f"epochs {following.epoch} to {last}"
-    )
+    one = plan.num_further_epochs == 1
+    which = f"epoch {last}" if one else f"epochs {following.epoch} to {last}"
     files = "files shuffled with seeds of its own" if following.file_seeds else "the same files"
     if plan.hosts:
         return f"then: {which}, each read whole by the new hosts, {files}"

@@ -5,19 +5,17 @@ from __future__ import annotations
 import io
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.columns import RecordStream
-from shardctl.core.order.order import Order
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.shard_map import Strips, Visit, strips
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.text.quantities import short_count
 from shardctl.rendering.text.step_rows import (
     epoch_starts,
     hues_of,
@@ -166,55 +164,46 @@ def _array_header(simulation: Simulation) -> bytes:
 # The first blocks of an order in a terminal: strips of shards, each with its number.
 
 _SLOTS = 16  # rows of slots
-_LINES = 8  # of positions
 _VISITS = 256  # looked at
 _STEPS = 256  # batches that are marked
 _NAME = 12  # columns of a shard's name
-_LONGEST = 4  # names wide, beyond which a run says how long it is
 _WIDEST = 8  # columns of a block more than its name, where there is room to spare
 _LEAST_ROOM = 8  # columns, where the screen is too narrow for a picture that is asked for
-_MORE, _TIMES = "─", "×"
-_GAP = "  "
-_STEP, _EPOCH = "|", "‖"  # before what a batch, or an epoch, begins with
+_MORE, _GAP = "─", "  "
 
 
 def strip_lines(simulation: Simulation, screen: Screen) -> Iterator[str]:
-    """Yield what to see, and the first visits of a stretch in rows of slots or of positions."""
+    """Yield what to see, and the first visits of a stretch: a row a slot, or one for all."""
+    from shardctl.rendering.terminal.bars import beside, tick_line
+
     order, start = simulation.order, simulation.skip
     found = strips(order, start, start + simulation.take, most=_VISITS)
     if not found.visits:
         return
     in_slots = len({visit.slot for visit in found.visits}) > 1
-    yield from (_slot_lines if in_slots else _position_lines)(found, order, screen)
-    yield "\n"
-
-
-def _slot_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
-    from shardctl.rendering.terminal.bars import beside, tick_line
-
-    lead = max(len("position"), *(len(f"slot {visit.slot}") for visit in found.visits)) + len(_GAP)
+    slots = sorted({visit.slot or 0 for visit in found.visits}) if in_slots else [0]
+    lead = max(len("position"), len(f"slot {slots[-1]}")) + len(_GAP)
     room = max(screen.picture_width - lead, _LEAST_ROOM)
-    visits = _first_slots(found, room)
+    visits = _first_visits(found, room)
     names = [shard_name(visit, found, _NAME) for visit in visits]
     starts = _columns(visits, names, room)
     last = visits[-1].position + visits[-1].count
-    yield paragraph(
-        f"{_positions(found.start, last)}: a row is a slot, a number the shard it reads then",
-        beside(screen),
-    )
-    slots = sorted({visit.slot or 0 for visit in visits})
-    rows = dict.fromkeys(slots, "")
-    ends = dict.fromkeys(slots, 0)
+    shown = f"position {start}" if last - start == 1 else f"positions {start} to {last - 1}"
+    row = "a row is a slot, a number the shard it reads then" if in_slots else "a number is a shard"
+    yield paragraph(f"{shown}: {row}", beside(screen))
+    rows: dict[int, str] = {}
+    ends: dict[int, int] = {}
     hues = hues_of(visits, len(SLOT_LOOKS))
     for number, (visit, name, hue) in enumerate(zip(visits, names, hues, strict=True)):
-        slot, (start, stop) = visit.slot or 0, (starts[number], starts[number + 1])
+        slot, begin, stop = visit.slot or 0 if in_slots else 0, starts[number], starts[number + 1]
         if number + 1 < len(visits) and visits[number + 1].slot == visit.slot:
             stop -= 1  # a gap before the next block of the slot
-        block = name + _MORE * (stop - start - display_width(name))
-        rows[slot] += " " * (start - ends[slot]) + _styled(block, hue, screen)
+        block = name + _MORE * (stop - begin - display_width(name))
+        block = slot_styled(block, hue) if screen.color else block
+        rows[slot] = rows.get(slot, "") + " " * (begin - ends.get(slot, 0)) + block
         ends[slot] = stop
-    for slot, row in rows.items():
-        yield f"{_lead(f'slot {slot}', lead)}{row}\n"
+    for slot, text in sorted(rows.items()):
+        yield f"{_lead(f'slot {slot}' if in_slots else 'shard', lead)}{text}\n"
 
     def column(position: int) -> int:
         """Return the column of a position, within the block that it is in."""
@@ -231,9 +220,10 @@ def _slot_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
         if turns:
             ticks = [(column(position), str(number)) for position, number in turns]
             yield f"{_lead(title, lead)}{tick_line(ticks, room)}\n"
+    yield "\n"
 
 
-def _first_slots(found: Strips, room: int) -> tuple[Visit, ...]:
+def _first_visits(found: Strips, room: int) -> tuple[Visit, ...]:
     """Return the visits that have room for their names beside each other, in few enough rows."""
     slots: set[int | None] = set()
     widest = 0
@@ -254,70 +244,5 @@ def _columns(visits: Sequence[Visit], names: Sequence[str], room: int) -> list[i
     return list(accumulate(widths, initial=0))
 
 
-def _position_lines(found: Strips, order: Order, screen: Screen) -> Iterator[str]:
-    from shardctl.rendering.terminal.bars import beside
-
-    lead = max(len("position"), len(str(found.stop))) + len(_GAP)
-    # A mark stands before each run.
-    room = max(screen.picture_width - lead + 1, _LEAST_ROOM)
-    visits = found.visits
-    cell = max(display_width(shard_name(visit, found, _NAME)) for visit in visits) + 1
-    steps = {at for at, _ in step_starts(order, found.start, found.stop, _STEPS) or []}
-    epochs = {at for at, _ in epoch_starts(visits)[1:]}
-    lines: list[tuple[int, str]] = []
-    shown, used, many = 0, room, False
-    for visit, hue in zip(visits, hues_of(visits, len(SLOT_LOOKS)), strict=True):
-        for position, count in _parts(visit, steps):
-            run = _run(shard_name(visit, found, _NAME), count, cell, room)
-            if used + display_width(run) + 1 > room:
-                if len(lines) == _LINES:
-                    break
-                lines.append((position, ""))
-                used = 0
-            mark = _EPOCH if position in epochs else _STEP if position in steps else " "
-            lines[-1] = (lines[-1][0], f"{lines[-1][1]}{mark}{_styled(run, hue, screen)}")
-            used += display_width(run) + 1
-            shown, many = position + count, many or _TIMES in run
-        else:
-            continue
-        break
-    keys = [f"{_MORE} more of its examples", *([f"{_TIMES} how many"] if many else [])]
-    keys += [f"{_STEP} a batch begins"] if any(at < shown for at in steps) else []
-    keys += [f"{_EPOCH} an epoch begins"] if any(at < shown for at in epochs) else []
-    yield paragraph(
-        f"{_positions(found.start, shown)}: a number is a shard ({', '.join(keys)})",
-        beside(screen),
-    )
-    for position, line in lines:
-        yield f"{_lead(str(position), lead)[:-1]}{line}\n"
-
-
-def _parts(visit: Visit, steps: set[int]) -> Iterator[tuple[int, int]]:
-    """Yield (position, count) of a visit, cut where batches begin."""
-    stop = visit.position + visit.count
-    cuts = sorted(at for at in steps if visit.position < at < stop)
-    for start, end in pairwise([visit.position, *cuts, stop]):
-        yield start, end - start
-
-
-def _run(name: str, count: int, cell: int, room: int) -> str:
-    """Return a run of examples: as wide as they are many, or the number of them."""
-    if count <= _LONGEST and count * cell <= room:
-        return name + _MORE * (count * cell - 1 - display_width(name))
-    width = min(_LONGEST * cell, room) - 1
-    times = f"{_TIMES}{count:,}"
-    if display_width(name + times) > width:
-        times = f"{_TIMES}{short_count(count)}"
-    return name + _MORE * (width - display_width(name) - len(times)) + times
-
-
-def _positions(start: int, stop: int) -> str:
-    return f"position {start}" if stop - start == 1 else f"positions {start} to {stop - 1}"
-
-
 def _lead(text: str, width: int) -> str:
     return f"{text:>{width - len(_GAP)}}{_GAP}"
-
-
-def _styled(text: str, hue: int, screen: Screen) -> str:
-    return slot_styled(text, hue) if screen.color else text

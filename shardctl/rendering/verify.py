@@ -13,7 +13,7 @@ from shardctl.planning.verify import FirstDifference, Verification
 from shardctl.rendering.resume import promise_lines
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
-from shardctl.rendering.text.tables import Screen, columns, paragraph, table
+from shardctl.rendering.text.tables import Screen, columns, paragraph, paragraphs, table
 from shardctl.rendering.verify_files import files_table, what_is_told
 
 _MAX_FILES = 20  # files that a table names on a terminal, and promises
@@ -27,21 +27,21 @@ def verify_table(verification: Verification, screen: Screen) -> Iterator[str]:
     yield from heading(title, verification.assumptions, screen, "bold")
     first = verification.first_difference
     yield paragraph(_order_line(verification), screen, style="" if first is None else "error")
-    for line in promise_lines(verification.broken, _MAX_FILES, screen):
-        yield paragraph(line, screen, style="error")
-    for line in verification.unequal:
-        yield paragraph(f"not as predicted: {as_options(line)}", screen, style="error")
+    promises = promise_lines(verification.broken, _MAX_FILES, screen)
+    unequal = (f"not as predicted: {as_options(line)}" for line in verification.unequal)
+    yield from paragraphs(screen, *promises, *unequal, style="error")
     if first is not None:
         yield table(_DIFFERENCE, _sides(first), screen)
         if first.reason is not None:
-            yield paragraph(f"{_library(verification)} says: {first.reason}", screen)
+            versions = verification.versions
+            library = "TensorFlow" if "tensorflow" in versions else next(iter(versions))
+            yield paragraph(f"{library} says: {first.reason}", screen)
     yield paragraph(_reader_line(verification), screen)
     if verification.num_files:
         wrong = verification.files
         yield paragraph(_files_line(verification), screen, style="error" if wrong else "")
         yield files_table(verification.dataset, wrong, screen) if wrong else ""
-    for note in verification.notes:
-        yield paragraph(f"note: {as_options(note)}", screen)
+    yield from paragraphs(screen, *(f"note: {as_options(note)}" for note in verification.notes))
 
 
 def _order_line(verification: Verification) -> str:
@@ -54,28 +54,18 @@ def _order_line(verification: Verification) -> str:
     windows = [window for window in verification.windows if window.read == read]
     num_read = sum(window.stop - window.start for window in windows)
     others = verification.num_checked - num_read
-    line = f"as predicted: {num_read:,} of {verification.size_in_words}"
-    line += f", read from {read}"
-    if len(windows) > 1:
-        line += f" in {len(windows)} windows"
+    line = f"as predicted: {num_read:,} of {verification.size_in_words}, read from {read}"
+    line += f" in {len(windows)} windows" if len(windows) > 1 else ""
     return f"{line}; and {others:,} from the start over index ranges" if others else line
-
-
-def _library(verification: Verification) -> str:
-    """Return who reads: TensorFlow, or the first of the packages of another loader."""
-    return (
-        "TensorFlow" if "tensorflow" in verification.versions else next(iter(verification.versions))
-    )
 
 
 def _reader_line(verification: Verification) -> str:
     versions = verification.versions
     if "tensorflow" not in versions:
         return "read by " + ", ".join(f"{name} {version}" for name, version in versions.items())
-    reader = f"TensorFlow {versions['tensorflow']}"
-    if verification.read == "files":
-        reader = f"TFDS {versions['tensorflow_datasets']} and {reader}"
-    return f"read by {reader}"
+    of_files = verification.read == "files"
+    tfds = f"TFDS {versions['tensorflow_datasets']} and " if of_files else ""
+    return f"read by {tfds}TensorFlow {versions['tensorflow']}"
 
 
 def _files_line(verification: Verification) -> str:

@@ -12,7 +12,7 @@ from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.readers.verifying.verify_files import FilesVerification
-from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, table
+from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 
 _MAX_FILES = 20  # files that a table names on a terminal
 _SPLITS = columns("<name=split num_examples=examples num_records=records num_files=files")
@@ -37,8 +37,7 @@ def verify_files_table(found: FilesVerification, screen: Screen) -> Iterator[str
         yield files_table(dataset, found.findings, screen)
     else:
         yield paragraph(f"every file holds {what_is_told(dataset)}", screen)
-    for note in found.notes:
-        yield paragraph(f"note: {note}", screen)
+    yield from paragraphs(screen, *(f"note: {note}" for note in found.notes))
 
 
 def files_table(dataset: Dataset, findings: Sequence[FileFinding], screen: Screen) -> str:

@@ -124,8 +124,11 @@ def test_settings_are_a_dict_of_their_values() -> None:
     [
         ({"shuffel_seed": 1}, "no setting 'shuffel_seed'; there are: shuffle_seed, "),
         ({"batch": 0}, "batch=0: "),
-        ({"pass": 1, "pass_index": 2}, "pass and pass_index are one setting; keep one"),
-        ({"seed": 1}, "seed: it could be shuffle_seed, buffer_seed or global_seed; say which"),
+        ({"pass": 1, "pass_index": 2}, "pass_index: the same setting as pass; keep one"),
+        (
+            {"seed": 1},
+            "seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
+        ),
         ([("batch", 1)], "a ReadSettings, as"),
         ("batch", "a ReadSettings, as"),
     ],

@@ -66,7 +66,7 @@ def test_one_snapshot_is_compared_with_the_order_as_it_is_now(
     assert not changed.equal
     assert [cause.kind for cause in changed.causes] == ["shards"]  # type: ignore[union-attr]
     os.remove("toy.yaml")
-    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with dataset=REF"):
+    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with --dataset REF"):
         shardctl.diff("a.yaml")
 
 
@@ -79,7 +79,7 @@ def test_a_snapshot_that_was_read_finds_its_dataset_and_no_other_of_its_name(
     monkeypatch.chdir(here)
     assert shardctl.diff(shardctl.read_snapshot("../a.yaml")).equal
     os.remove("../toy.yaml")
-    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with dataset=REF"):
+    with pytest.raises(shardctl.DatasetError, match="say where the dataset is with --dataset REF"):
         shardctl.diff(shardctl.read_snapshot("../a.yaml"))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import sys
 from collections.abc import Callable
 from html.parser import HTMLParser
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl import Dataset, ReadSettings, Split
+from shardctl import Dataset, Split
 from shardctl.core.tabular import Tabular
 from tests.public_world import World
 
@@ -175,10 +174,3 @@ def test_every_answer_with_rows_has_a_table() -> None:
     from shardctl.api.tables import _ROWS
 
     assert tabular == {*_ROWS}
-
-
-def test_findings_are_spelled_as_in_python() -> None:
-    found = shardctl.lint("mnist", "train", ReadSettings(epochs=2))
-    text = found._repr_html_()
-    assert "SC001" in text
-    assert not re.search(r"--[a-z]", text)

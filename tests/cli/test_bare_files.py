@@ -51,12 +51,12 @@ def test_every_question_is_answered(command: str, folder: Path, shardctl: Shardc
     ran = shardctl(*command.split(), "-d", "data/*.tfrecord", "--no-cache")
     assert ran.exit_code == (1 if command.startswith("lint") else 0), ran.stderr
     assert ran.stderr == ""
-    assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
+    assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts").exists()
 
 
 def test_counts_are_kept_unless_told_otherwise(folder: Path, shardctl: Shardctl) -> None:
     assert shardctl("plan", "train", "-d", "data").exit_code == 0
-    assert (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
+    assert (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts").exists()
     ran = shardctl("index", "data", "-f", "json")
     assert json.loads(ran.stdout)["splits"][0]["shard_lengths"] == list(LENGTHS)
 
@@ -68,7 +68,7 @@ def test_files_in_readers_of_stages_are_counted_as_the_command_says(
     ran = shardctl("simulate", "-d", "mnist", "--stages", stages, "--no-cache", "-f", "ids")
     assert ran.exit_code == 0
     assert len(ran.stdout.splitlines()) == sum(LENGTHS) + 2
-    assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts.sqlite").exists()
+    assert not (Path(os.environ["SHARDCTL_CACHE_DIR"]) / "counts").exists()
 
 
 def test_a_file_that_is_no_dataset_is_not_suggested_as_one(shardctl: Shardctl) -> None:

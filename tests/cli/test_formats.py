@@ -76,15 +76,11 @@ def test_the_ending_of_a_file_chooses_where_nothing_is_asked(
 @pytest.mark.parametrize(
     ("output", "asked", "said"),
     [
-        ("a.json", "table", "'a.json' is no place for table; leave --format out, or use another"),
-        ("a.json", "yaml", "'a.json' is no place for yaml; leave --format out, or use another"),
-        (
-            "a.YAML",
-            "csv",
-            "'a.YAML' is no place for csv; leave --format out, or use another ending",
-        ),
-        ("a.npy", None, "'a.npy' is no place for npy; choose from table, json, yaml, csv, with an"),
-        ("a.npy", "json", "'a.npy' is no place for json; choose from table, json, yaml, csv, with"),
+        ("a.json", "table", "'a.json' is no place for table; use another ending than .json, or"),
+        ("a.json", "yaml", "'a.json' is no place for yaml; use another ending than .json, or"),
+        ("a.YAML", "csv", "'a.YAML' is no place for csv; use another ending than .YAML, or"),
+        ("a.npy", None, "'a.npy' is no place for npy; use another ending than .npy, or another"),
+        ("a.npy", "json", "'a.npy' is no place for json; use another ending than .npy, or"),
     ],
 )
 def test_a_file_whose_ending_promises_another_format_is_refused(

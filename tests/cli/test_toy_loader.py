@@ -16,7 +16,7 @@ import pytest
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
-from shardctl.core.loaders.handed_out import EpochByEpoch, HandedOut, batches_of_epochs
+from shardctl.core.loaders.handed_out import EpochByEpoch, EqualBatches, HandedOut
 from shardctl.core.loaders.library import LoaderLibrary, Source
 from shardctl.core.loaders.loader import LOADERS, Loader, LoaderName
 from shardctl.core.loaders.stop import Stop
@@ -29,10 +29,9 @@ BY = ("-d", "toy.yaml", "--loader", NAME)
 
 def handed_out(asked: Asked) -> HandedOut:
     row = np.arange(asked.num_examples)[::-1][asked.host :: asked.num_hosts]
-    sizes, batches = batches_of_epochs(
-        [len(row)] * asked.epochs, asked.batch, drop_remainder=asked.drop_remainder
-    )
-    return EpochByEpoch(sizes, lambda epoch: row[: sizes[epoch]], batches=batches)
+    size = asked.whole_batches(len(row))
+    batches = None if asked.batch is None else EqualBatches(size, asked.batch, epochs=asked.epochs)
+    return EpochByEpoch([size] * asked.epochs, lambda epoch: row[:size], batches=batches)
 
 
 class Backwards(LoaderLibrary):

@@ -100,7 +100,7 @@ def test_a_shared_run_goes_on_with_its_rest() -> None:
 def test_what_is_no_order_of_tf_data_is_refused() -> None:
     data = toy(9, 7)
     raises_in_one_line(
-        lambda: KeyOrder(data, "train", ReadSettings(loader="grain")), UsageError, 'loader="tfds"'
+        lambda: KeyOrder(data, "train", ReadSettings(loader="grain")), UsageError, "--loader tfds"
     )
     raises_in_one_line(
         lambda: KeyOrder(data, "train", as_settings({"stages": "take(5) | repeat(2)"})),

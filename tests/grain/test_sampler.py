@@ -55,7 +55,7 @@ def test_where_the_last_round_is_not_full_it_is_refused_with_a_way_out() -> None
     raises_in_one_line(
         lambda: Sampler(DATA, "train", SETTINGS, workers=3),
         UsageError,
-        "workers=3",
+        "--workers 3",
         "the last 8 of 80 examples",
         "shardctl.grain.data_loader",
     )
@@ -69,9 +69,9 @@ def test_where_the_last_round_is_not_full_it_is_refused_with_a_way_out() -> None
         ({"seed": -1}, ("seed=-1",)),
         ({"workers": 10_001}, ("workers=10001", "10000")),
         ({"seed": 1 << 32}, ("seed=",)),
-        ({"consumed": 81}, ("consumed=81", "80 examples")),
-        ({"consumed": -1}, ("consumed=-1",)),
-        ({"consumed": 4, "states": [b"{}"]}, ("consumed=4", "one of them")),
+        ({"consumed": 81}, ("--consumed 81", "80 examples")),
+        ({"consumed": -1}, ("--consumed -1",)),
+        ({"consumed": 4, "states": [b"{}"]}, ("--consumed 4", "one of them")),
         ({"states": [3]}, ("states",)),
     ],
 )

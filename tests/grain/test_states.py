@@ -156,13 +156,13 @@ def test_what_is_no_state_of_this_order_is_refused() -> None:
 def test_files_without_end_are_not_shared() -> None:
     settings = {"shuffle_seed": 3, "epochs": 2, "repeat_files": True, "batch": 4}
     states = [state_of(s, 2, 0, 4) for s in shared_by(2, [], settings)]
-    with pytest.raises(UsageError, match=r"states of 2 processes for other hosts.*repeat_files"):
+    with pytest.raises(UsageError, match=r"states of 2 processes for other hosts.*--repeat-files"):
         shared_by(3, states, settings)
 
 
 @pytest.mark.parametrize("batch", [0, -1, 1 << 62])
 def test_a_batch_that_is_none_is_refused(batch: int) -> None:
-    with pytest.raises(UsageError, match=f"batch={batch}: 3 elements"):
+    with pytest.raises(UsageError, match=f"--batch {batch}: 3 elements"):
         consumed({"next_index": 3}, batch=batch)
 
 

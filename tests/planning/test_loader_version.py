@@ -67,7 +67,7 @@ def test_another_version_is_refused_with_two_ways_out(world: World, version: str
         loader_version(settings(version))
     world.installed = {"torch": version}
     refused = rf"torch {version} is installed, and its order is known for 2\.13\.0, 2\.15\.0: "
-    way_out = r'loader_version="2\.15\.0" predicts that one'
+    way_out = r"--loader-version 2\.15\.0 predicts that one"
     with pytest.raises(UsageError, match=refused + way_out):
         loader_version(settings())
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -12,7 +10,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.planning.locate import Located, Locating, Query, QueryKind, locate_in, matches_at
+from shardctl.planning.locate import Located, Query, QueryKind, locate_in, matches_at
 from shardctl.planning.order import plan_order
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed, read_settings
@@ -106,11 +104,11 @@ def test_the_last_step_is_as_long_as_what_is_left() -> None:
     ("kind", "value", "message"),
     [
         ("position", 9, "position 9: the order has 9 examples, counted from 0"),
-        ("position", "-1", 'position="-1": a number from 0 is needed'),
-        ("position", "x", 'position="x"'),
-        ("position", "\x1b[2J", r'position="\\x1b\[2J"'),
+        ("position", "-1", "--position '-1': a number from 0 is needed"),
+        ("position", "x", "--position 'x'"),
+        ("position", "\x1b[2J", r"--position '\\x1b\[2J'"),
         ("position", 10**30, "position 10+: the order has 9"),
-        ("step", 0, "step needs batch=N"),
+        ("step", 0, "step needs --batch N"),
         ("id", 9, "train has 9 examples"),
         ("tfds-id", "a", "file__index is needed"),
     ],
@@ -151,7 +149,7 @@ def test_how_much_of_each_source_is_handed_out_by_the_last_position() -> None:
 
 def test_a_step_of_stages_without_batches_is_refused() -> None:
     order = plan_order(TOY, None, {"stages": "map | repeat(2) | shuffle(2, seed=1)"}).order
-    with pytest.raises(UsageError, match=r"step: the stages make no batches"):
+    with pytest.raises(UsageError, match=r"--step: the --stages make no batches"):
         asked(order, ("step", 0))
 
 
@@ -163,46 +161,14 @@ def test_an_id_of_stages_without_end_is_refused_with_a_way_out() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"shuffle_seed": 1},
-        {"shuffle_seed": 1, "buffer": 3, "buffer_seed": 2},
-        {"buffer": 3, "buffer_seed": 2},
-        {"repeat_files": True, "shuffle_seed": 1},
-        {"batch": 4, "drop_remainder": True},
-    ],
-)
-def test_matches_come_as_they_are_found_and_are_those_of_all(settings: dict[str, Any]) -> None:
-    order = order_of(epochs=150, **settings)
-    queries = [
-        Query(kind="id", value=4),
-        Query(kind="id", value=0),
-        Query(kind="position", value=900),
-        Query(kind="tfds-id", value="d-train-00002__1"),
-    ]
-    whole = locate_in(order, queries)
-    assert len(whole.matches) in range(448, 452)
-    locating = Locating(order, queries)
-    assert list(locating.matches) == list(whole.matches)
-    assert locating.warnings == list(whole.warnings)
-    again = Locating(order, queries)
-    assert next(again.matches) == whole.matches[0]
-    assert again.widest is not None
-    measured = matches_at(order, *again.widest)
-    for name in ("position", "epoch", "step", "id", "filename"):
-        widths = {len(str(getattr(match, name))) for match in whole.matches}
-        assert max(widths) == max(len(str(getattr(match, name))) for match in measured)
-
-
 def test_too_many_matches_are_refused_before_the_first_one() -> None:
     order = order_of(shuffle_seed=1, epochs=10**13)
     with pytest.raises(UsageError, match=r"1 examples in .* epochs have more than 8388608"):
-        Locating(order, [Query(kind="id", value=4)])
+        locate_in(order, [Query(kind="id", value=4)])
     for epochs in (10**10, 10**6):
         several = order_of(epochs=epochs)
         with pytest.raises(UsageError, match=r"10 examples in .* epochs have more than 8388608"):
-            Locating(several, [Query(kind="id", value=number % 9) for number in range(10)])
+            locate_in(several, [Query(kind="id", value=number % 9) for number in range(10)])
 
 
 def test_a_search_of_more_than_a_day_is_refused_with_what_it_would_take() -> None:

@@ -183,11 +183,11 @@ def test_a_spec_is_train_or_the_only_split_where_none_is_given() -> None:
         ("train[3:3]", {}, "selects no examples"),
         ("train", {"host": Host(index=10, count=11)}, "host 10/11 by even reads no examples"),
         ("train[:2]", {"batch": 3, "drop_remainder": True}, "2 examples fill no batch"),
-        ("train", {"buffer": 3, "global_seed": 1}, "buffer takes its seed from global_seed"),
+        ("train", {"buffer": 3, "global_seed": 1}, "buffer takes its seed from --global-seed"),
         (
             "train",
             {"buffer": 3, "global_seed": 1, "shuffle_files": True, "deterministic": True},
-            "shuffle_files=True and buffer take their seeds from global_seed",
+            "--shuffle-files and --buffer take their seeds from --global-seed",
         ),
     ],
 )

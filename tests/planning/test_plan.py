@@ -130,10 +130,10 @@ def test_an_empty_plan_has_no_instructions() -> None:
 def test_hosts_and_one_of_them_are_two_answers() -> None:
     dataset, one = toy_dataset(TOY), Host(index=0, count=3)
     assert error_line(lambda: plan(dataset, "train", hosts=5, host=one)) == (
-        "host and hosts together: host=I/N already says how many there are"
+        "--host and --hosts together: --host I/N already says how many there are"
     )
     assert error_line(lambda: plan(dataset, "train", drop_remainder=True)) == (
-        "drop_remainder needs hosts=N or host=I/N: one reader drops nothing"
+        "--drop-remainder needs --hosts N or --host I/N: one reader drops nothing"
     )
 
 

@@ -87,9 +87,9 @@ def test_a_stretch_is_that_slice_of_the_order(skip: int, take: int | None) -> No
 @pytest.mark.parametrize(
     ("skip", "take", "message"),
     [
-        (11, 1, "skip=11: the order has 10 examples"),
-        (-1, 1, "skip=-1"),
-        (0, -2, "take=-2: a number of examples is needed, or -1 for all"),
+        (11, 1, "--skip 11: the order has 10 examples"),
+        (-1, 1, "--skip -1"),
+        (0, -2, "--take -2: a number of examples is needed, or -1 for all"),
     ],
 )
 def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: str) -> None:
@@ -98,7 +98,7 @@ def test_a_stretch_outside_the_order_is_refused(skip: int, take: int, message: s
 
 
 def test_an_open_order_is_refused() -> None:
-    with pytest.raises(UnpredictableOrderError, match="give shuffle_seed=N"):
+    with pytest.raises(UnpredictableOrderError, match="give --shuffle-seed N"):
         simulate(TOY, settings=ReadSettings(shuffle_files=True))
 
 
@@ -121,5 +121,5 @@ def test_stages_without_end_are_shown_as_far_as_asked() -> None:
     assert found.ids().tolist() == once.ids().tolist()
     assert repr(found).endswith("positions 95 to 104 of an endless order>")
     for take in (None, -1):
-        with pytest.raises(UsageError, match=r"stages have no end, .* give take=N"):
+        with pytest.raises(UsageError, match=r"stages have no end, .* give --take N"):
             simulate(TOY, None, settings, take=take)

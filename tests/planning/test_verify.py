@@ -45,7 +45,7 @@ def test_as_many_are_taken_as_asked_for() -> None:
 @pytest.mark.parametrize("take", [0, -1, -5])
 def test_a_number_that_compares_nothing_is_refused(take: int) -> None:
     check_take(1)
-    with pytest.raises(UsageError, match=f"take={take}: at least 1 example"):
+    with pytest.raises(UsageError, match=f"--take {take}: at least 1 example"):
         check_take(take)
 
 

@@ -70,7 +70,7 @@ def test_loaders_are_known(workers: int, batch: int | None) -> None:
         (Drawing(batch=8), {}, "batches of 8, and the settings of 1"),
         (Drawing(batch=8), {"batch": 4}, "batches of 8, and the settings of 4"),
         (Drawing(batch=5, drop_last=True), {"batch": 5}, None),
-        (Drawing(batch=8, drop_last=True), {"batch": 8}, "drop_remainder=True"),
+        (Drawing(batch=8, drop_last=True), {"batch": 8}, "--drop-remainder"),
     ],
 )
 def test_other_batches_are_refused(

@@ -126,11 +126,11 @@ def test_an_iteration_that_was_left_behind_counts_no_more() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"consumed": 81}, ("consumed=81", "80 examples")),
-        ({"consumed": -1}, ("consumed=-1",)),
-        ({"consumed": 4, "states": [b"{}"]}, ("consumed=4", "one of them")),
+        ({"consumed": 81}, ("--consumed 81", "80 examples")),
+        ({"consumed": -1}, ("--consumed -1",)),
+        ({"consumed": 4, "states": [b"{}"]}, ("--consumed 4", "one of them")),
         ({"states": [3]}, ("states",)),
-        ({"settings": {"loader": "torch"}}, ('loader="tfds"',)),
+        ({"settings": {"loader": "torch"}}, ("--loader tfds",)),
         ({"settings": {"batch": 4, "epochs": -1}}, ("epochs",)),
     ],
 )
@@ -166,7 +166,7 @@ def test_an_open_order_is_refused_and_files_without_end_have_no_next_pass() -> N
 
 
 def test_what_surprises_is_said_where_it_is_asked_for() -> None:
-    with pytest.warns(UserWarning, match="takes its seed from global_seed") as caught:
+    with pytest.warns(UserWarning, match="takes its seed from --global-seed") as caught:
         Sampler(DATA, "train", {"buffer": 4, "global_seed": 3})
     assert caught[0].filename == __file__
 

@@ -11,7 +11,6 @@ from shardctl.cli.options.places import all_in_force
 from shardctl.cli.options.shared import DatasetOptions
 from shardctl.cli.output import warn
 from shardctl.errors import ShardctlError, UnnamedDatasetError
-from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
@@ -58,6 +57,6 @@ def _dataset(source: DatasetOptions, project: "Project") -> tuple["Dataset | Non
     except UnnamedDatasetError:
         raise  # a file is to keep it
     except ShardctlError as error:
-        problem = as_options(error)
+        problem = str(error)
         warn([problem])
         return None, problem

@@ -19,7 +19,7 @@ from shardctl.cli.formats import (
 from shardctl.cli.options.dataset import text_on_stdin
 from shardctl.cli.options.names import path_from_repository, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.shared import DatasetOptions, flag, option
 from shardctl.cli.options.today import Beside, Today, label_of
 from shardctl.cli.output import fail, warn
 from shardctl.core.text import printable, quoted
@@ -62,21 +62,13 @@ def diff(
     ],
     spec: Annotated[
         str | None,
-        typer.Option(
-            "--spec",
-            metavar="SPEC",
-            help="What the current order reads [default: as in A].",
-            autocompletion=completion.splits,
+        option(
+            "SPEC", "What the current order reads [default: as in A].", offered=completion.splits
         ),
     ] = None,
-    update: Annotated[
-        bool, typer.Option("--update", help="Write the current order to A where it differs.")
-    ] = False,
+    update: Annotated[bool, flag("Write the current order to A where it differs.")] = False,
     each: Annotated[
-        bool,
-        typer.Option(
-            "--each", help="Check each file against the current order, however many there are."
-        ),
+        bool, flag("Check each file against the current order, however many there are.")
     ] = False,
     every_row: AllOption = False,
 ) -> None:
@@ -237,9 +229,7 @@ def _said(failed: dict[str, ShardctlError]) -> dict[str, str]:
 
     What is wrong with all of them, an option as a rule, is said without names.
     """
-    from shardctl.rendering.text.command_line import as_options
-
-    said = {path: as_options(error) for path, error in failed.items()}
+    said = {path: str(error) for path, error in failed.items()}
     if len(said) > 1 and len(set(said.values())) == 1:
         return said
     return {

@@ -9,7 +9,7 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import SharingOptions
-from shardctl.cli.options.shared import DatasetOptions, number_option
+from shardctl.cli.options.shared import DatasetOptions, flag, number
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
@@ -29,28 +29,22 @@ def eval(
             autocompletion=completion.splits,
         ),
     ] = None,
-    num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None,
-    num_devices: Annotated[
-        Any, number_option("--devices", "Devices of a host [default: 1].")
-    ] = None,
-    batch: Annotated[Any, number_option("--batch", "Examples of a batch on one device.")] = None,
-    drop_remainder: Annotated[
-        bool, typer.Option("--drop-remainder", help="A host's last partial batch is dropped.")
-    ] = False,
+    num_hosts: Annotated[Any, number("Number of hosts [default: 1].", "--hosts")] = None,
+    num_devices: Annotated[Any, number("Devices of a host [default: 1].", "--devices")] = None,
+    batch: Annotated[Any, number("Examples of a batch on one device.")] = None,
+    drop_remainder: Annotated[bool, flag("A host's last partial batch is dropped.")] = False,
     pad: Annotated[
         bool,
-        typer.Option(
-            "--pad",
-            help="It is padded, and batches of padding follow until every host has made the same "
-            "number of steps (Flax's infinite padding).",
+        flag(
+            "It is padded, and batches of padding follow until every host has made the same "
+            "number of steps (Flax's infinite padding)."
         ),
     ] = False,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            help="Exit with 1 if the evaluation, as these options set it up, would hang or lose "
-            "examples.",
+        flag(
+            "Exit with 1 if the evaluation, as these options set it up, would hang or lose "
+            "examples."
         ),
     ] = False,
     every_row: AllOption = False,

@@ -2,7 +2,6 @@
 """`shardctl help`: the options of a command, the guide of a subject, and the list of both."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +12,6 @@ from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
 
 if TYPE_CHECKING:
-    from shardctl.rendering.help_page import HelpPage
     from shardctl.rendering.text.tables import Screen
 
     Topic = tuple[str | None, Guide | None]  # a command, None for all of them, and a guide
@@ -28,21 +26,12 @@ def _pages(answer: "Topic", screen: "Screen", for_people: Mapping[str, Any]) -> 
         yield guide_on_terminal(guide, screen)
     elif guide is not None:
         yield guide.text
-    if guide is not None and command is None:
-        return
-    from shardctl.cli.help_page import paper_of
-    from shardctl.rendering.help_page import help_text
-
-    options = help_text(_help_page(command), paper_of(screen))
-    if guide is None:
-        yield options
-    elif screen.width is not None:
-        yield f"\n{options}"
-    else:
-        yield f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
+    if command is not None or guide is None:
+        options = _options(command)
+        whole = f"\n## Options of `shardctl {command}`\n\n```text\n{options}```\n"
+        yield options if guide is None else whole if screen.width is None else f"\n{options}"
 
 
-_GUIDES = "Guides: shardctl help SUBJECT"
 FORMATS = Formats(renderers={"markdown": _pages})
 
 
@@ -108,18 +97,14 @@ def _group(command: str | None) -> Any:
     return application(*(COMMANDS if command is None else (command,)))
 
 
-def _help_page(command: str | None) -> "HelpPage":
+def _options(command: str | None) -> str:
     """Return the page that `-h` shows; that of all commands lists the guides too."""
-    from shardctl.cli.help_page import help_page
-    from shardctl.rendering.help_page import Entry, Panel
-
     group = _group(command)
-    root = group.make_context("shardctl", [], resilient_parsing=True)
+    ctx = group.make_context("shardctl", [], resilient_parsing=True)
     if command is not None:
         one = group.commands[command]
-        return help_page(one, typer.Context(one, info_name=command, parent=root))
-    guides = tuple(
-        Entry(names=(subject,), meaning=question) for subject, question in guide_questions().items()
-    )
-    page = help_page(group, root)
-    return replace(page, panels=(*page.panels, Panel(title=_GUIDES, entries=guides)))
+        return f"{one.get_help(typer.Context(one, info_name=command, parent=ctx))}\n"
+    formatter = ctx.make_formatter()
+    with formatter.section("Guides: shardctl help SUBJECT"):
+        formatter.write_dl(list(guide_questions().items()))
+    return f"{group.get_help(ctx)}\n\n{formatter.getvalue()}"

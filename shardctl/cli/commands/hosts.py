@@ -8,9 +8,15 @@ import typer
 from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, whole_number
+from shardctl.cli.options.shared import (
+    DatasetOptions,
+    SpecArgument,
+    flag,
+    option,
+    real_number,
+    whole_number,
+)
 from shardctl.cli.output import say, warn
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 FORMATS = Formats(renderers=verb_formats("rendering.hosts.hosts", "hosts", pictures=True))
@@ -21,7 +27,7 @@ _MAX_COUNTS = 10_000  # numbers of hosts in one sweep
 def _host_counts(text: Any) -> int | tuple[int, ...]:
     """Return a number of hosts, or several where the text has a range or a comma."""
     text = str(text)
-    whole = whole_number("--hosts", minimum=1, maximum=1_000_000)
+    whole = whole_number(1, 1_000_000)
     if "-" not in text.lstrip("-") and "," not in text:
         return whole(text)
     counts: list[int] = []
@@ -30,23 +36,11 @@ def _host_counts(text: Any) -> int | tuple[int, ...]:
         start = whole(first.strip())
         stop = whole(last.strip()) if dash else start
         if stop < start:
-            raise UsageError(
-                f"--hosts {quoted(part)}: the range runs backwards; write {last}-{first}"
-            )
+            raise UsageError(f"the range runs backwards; write {last}-{first}")
         if len(counts) + stop - start >= _MAX_COUNTS:
-            raise UsageError(f"--hosts {quoted(text)}: a sweep has at most {_MAX_COUNTS} numbers")
+            raise UsageError(f"a sweep has at most {_MAX_COUNTS} numbers")
         counts += range(start, stop + 1)
     return tuple(counts)
-
-
-def _factor(text: Any) -> float:
-    try:
-        factor = float(text)
-    except ValueError:
-        factor = 0.0
-    if not factor >= 1:  # also refuses nan
-        raise UsageError(f"--max-amplification {quoted(text)}: a number, at least 1, is needed")
-    return factor
 
 
 def hosts(
@@ -55,35 +49,32 @@ def hosts(
     out: OutputOptions,
     num_hosts: Annotated[
         Any,
-        typer.Option(
+        option(
+            "N|A-B|A,B",
+            "Number of hosts; several, as 1-64 or 8,16,32, get a line each.",
             "--hosts",
-            metavar="N|A-B|A,B",
-            parser=_host_counts,
-            help="Number of hosts; several, as 1-64 or 8,16,32, get a line each.",
+            parse=_host_counts,
         ),
     ] = None,
     spec: SpecArgument = None,
     check: Annotated[
         bool,
-        typer.Option(
-            "--check",
-            help="Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ "
-            "in batches (with --batch), read more than --max-amplification, or TFDS refuses.",
+        flag(
+            "Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ in "
+            "batches (with --batch), read more than --max-amplification, or TFDS refuses."
         ),
     ] = False,
     max_amplification: Annotated[
         Any,
-        typer.Option(
-            "--max-amplification",
-            metavar="X",
-            parser=_factor,
-            help="The most that --check lets all hosts read together, as a multiple of the "
-            "spec's examples [default: 1.1].",
+        option(
+            "X",
+            "The most that --check lets all hosts read together, as a multiple of the spec's "
+            "examples [default: 1.1].",
+            parse=real_number(lambda factor: factor >= 1, "a number, at least 1, is needed"),
         ),
     ] = None,
     every_row: Annotated[
-        bool,
-        typer.Option("--all", help="Show every host on a terminal too, and under each strategy."),
+        bool, flag("Show every host on a terminal too, and under each strategy.", "--all")
     ] = False,
     picture: PictureOption = None,
 ) -> None:

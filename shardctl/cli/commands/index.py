@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.shared import RunnerOption, chosen_runner, number_option
+from shardctl.cli.options.shared import RunnerOption, chosen_runner, flag, number, option
 from shardctl.cli.options.tfds import TfdsOptions
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted
@@ -34,50 +34,30 @@ def index(
         ),
     ] = None,
     split: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--split", metavar="NAME=GLOB", help="The files of a split, where names do not say it."
-        ),
+        list[str] | None, option("NAME=GLOB", "The files of a split, where names do not say it.")
     ] = None,
     name: Annotated[
-        str | None,
-        typer.Option(
-            "--name", metavar="NAME", help="What the dataset is called [default: by its files]."
-        ),
+        str | None, option("NAME", "What the dataset is called [default: by its files].")
     ] = None,
     format_of_files: Annotated[
         str | None,
-        typer.Option(
-            "--format-of-files",
-            metavar="FORMAT",
-            help="What the files are [default: by their names, or by how they begin].",
-        ),
+        option("FORMAT", "What the files are [default: by their names, or by how they begin]."),
     ] = None,
-    crc: Annotated[
-        bool, typer.Option("--crc", help="Read the contents too, and check their checksums.")
-    ] = False,
-    jobs: Annotated[
-        Any, number_option("--jobs", "Count with N processes [default: one a processor].")
-    ] = None,
+    crc: Annotated[bool, flag("Read the contents too, and check their checksums.")] = False,
+    jobs: Annotated[Any, number("Count with N processes [default: one a processor].")] = None,
     keep_going: Annotated[
-        bool,
-        typer.Option(
-            "--keep-going",
-            help="Name all that is broken or missing, and write what is whole.",
-        ),
+        bool, flag("Name all that is broken or missing, and write what is whole.")
     ] = False,
     check: Annotated[
         str | None,
-        typer.Option(
-            "--check",
-            metavar="LAYOUT",
-            help="Name the files that changed since index wrote this layout, in PATH.. or where "
-            "they were; exit with 1 if there are any.",
+        option(
+            "LAYOUT",
+            "Name the files that changed since index wrote this layout, in PATH.. or where they "
+            "were; exit with 1 if there are any.",
         ),
     ] = None,
     no_cache: Annotated[
-        bool,
-        typer.Option("--no-cache", help="Count every file anew, and keep no counts for next time."),
+        bool, flag("Count every file anew, and keep no counts for next time.")
     ] = False,
     runner: RunnerOption = "local",
     every_row: AllOption = False,

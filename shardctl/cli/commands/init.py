@@ -15,17 +15,15 @@ from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset
 from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, setting_in_words
+from shardctl.cli.options.shared import DatasetOptions, flag, setting_in_words
 from shardctl.cli.output import say, warn
 from shardctl.cli.panels import OUTPUT
-from shardctl.core.phrase import Argument, spelled
 from shardctl.core.secrets import public_url
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.project_file import PROJECT_FILENAME, Project, project_files
-from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
@@ -59,9 +57,7 @@ def init(
             rich_help_panel=OUTPUT,
         ),
     ] = PROJECT_FILENAME,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace the file where it is there already.")
-    ] = False,
+    force: Annotated[bool, flag("Replace the file where it is there already.")] = False,
 ) -> None:
     """Write a commented shardctl.yaml, which says once what every command here reads.
 
@@ -141,7 +137,7 @@ class _Draft:
         try:
             settings.check_predictable(ordered=dataset.ordered)
         except ShardctlError as error:  # a file may state what only some commands refuse
-            warn([as_options(error)])
+            warn([str(error)])
         refs = self._refs()
         data_dir = self.source.data_dir
         return ProjectDraft(
@@ -215,7 +211,7 @@ class _Draft:
                 value = setting.kind.to_document(self._stages(settings.stages))
             elif setting.field in given:
                 value = setting.kind.to_document(getattr(settings, setting.field))
-            meaning = _without_default(spelled(setting.help, _key))
+            meaning = _without_default(setting.help)
             if setting.stands_for.lower() not in meaning.lower():
                 meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
             yield DraftSetting(
@@ -260,12 +256,6 @@ def _help(option: str) -> str:
                 if option in str(names[0]).split("/") + list(names[1:]):
                     return str(about.help)
     raise AssertionError(f"no option {option}")
-
-
-def _key(argument: Argument) -> str:
-    from shardctl.core.settings.document import key_of
-
-    return key_of(argument, "read").removeprefix("read.")
 
 
 def _without_default(text: str) -> str:

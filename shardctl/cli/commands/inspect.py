@@ -2,15 +2,15 @@
 """`shardctl inspect`: the stages of a real tf.data pipeline, and where its order is open."""
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
+from shardctl.cli.options.shared import option
 from shardctl.cli.output import say, warn
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -44,19 +44,14 @@ def inspect(
         ),
     ] = None,
     only: Annotated[
-        str | None,
-        typer.Option(
-            "--only", metavar="NAME", help="Of several datasets that it returns, only this one."
-        ),
+        str | None, option("NAME", "Of several datasets that it returns, only this one.")
     ] = None,
     loop: Annotated[
-        str,
-        typer.Option(
-            "--loop",
-            metavar="LOOP",
-            help="Who iterates the dataset: python, or keras-fit, which takes two iterators an "
-            "epoch.",
-            autocompletion=completion.loops,
+        Any,
+        option(
+            "LOOP",
+            "Who iterates the dataset: python, or keras-fit, which takes two iterators an epoch.",
+            words=get_args(Loop),
         ),
     ] = "python",
 ) -> None:
@@ -81,7 +76,7 @@ def inspect(
         from shardctl.tfds.inspecting.script import ScriptFunction, inspect_script
 
         script = ScriptFunction.parsed(function, arguments or ())
-        found = inspect_script(script, loop=_loop(loop), only=only)
+        found = inspect_script(script, loop=loop, only=only)
         chunks = list(FORMATS.render(out, found, function))
     _write(out, chunks, found)
     if not all(one.predictable for one in found):
@@ -116,12 +111,3 @@ def _write_layout(out: OutputOptions, found: "Inspection") -> None:
     path = os.path.join(os.path.dirname(out.output or ""), layout_name(dataset))
     write(to_yaml(layout_document(layout(dataset))), path)
     say(f"wrote {path}: the files that it reads, and how many records they have")
-
-
-def _loop(text: str) -> Loop:
-    from typing import get_args
-
-    for loop in get_args(Loop):
-        if text == loop:
-            return loop  # type: ignore[no-any-return]
-    raise UsageError(f"--loop {quoted(text)}: it is one of {choices(get_args(Loop))}")

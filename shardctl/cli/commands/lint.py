@@ -23,7 +23,7 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.shared import DatasetOptions, flag, option
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UsageError
 
@@ -62,17 +62,9 @@ def lint(
         ),
     ] = None,
     explain: Annotated[
-        str | None,
-        typer.Option(
-            "--explain",
-            metavar="CODE",
-            help="Tell the whole story of a finding.",
-            autocompletion=completion.codes,
-        ),
+        str | None, option("CODE", "Tell the whole story of a finding.", offered=completion.codes)
     ] = None,
-    list_rules: Annotated[
-        bool, typer.Option("--list", help="List all findings there are.")
-    ] = False,
+    list_rules: Annotated[bool, flag("List all findings there are.", "--list")] = False,
 ) -> None:
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 

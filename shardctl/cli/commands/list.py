@@ -10,7 +10,7 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import project_here
-from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.shared import DatasetOptions, flag, option
 from shardctl.cli.output import warn
 
 FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
@@ -29,15 +29,12 @@ def list(
     ] = None,
     data_dir: Annotated[
         str | None,
-        typer.Option(
-            "--data-dir",
-            metavar="DIR",
-            help="List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.",
+        option(
+            "DIR", "List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets."
         ),
     ] = None,
     every_row: Annotated[
-        bool,
-        typer.Option("--all", help="Show each config and version of the built-in layouts."),
+        bool, flag("Show each config and version of the built-in layouts.", "--all")
     ] = False,
 ) -> None:
     """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.

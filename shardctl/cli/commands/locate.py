@@ -10,8 +10,8 @@ import typer
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument
-from shardctl.cli.output import screen, warn
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, option
+from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -27,21 +27,14 @@ def locate(
     reading: OrderOptions,
     out: OutputOptions,
     spec: SpecArgument = None,
-    position: Annotated[
-        list[str] | None,
-        typer.Option("--position", metavar="P", help="The example at position P, from 0."),
-    ] = None,
+    position: Annotated[list[str] | None, option("P", "The example at position P, from 0.")] = None,
     step: Annotated[
-        list[str] | None,
-        typer.Option("--step", metavar="S", help="The examples of batch S, from 0; with --batch."),
+        list[str] | None, option("S", "The examples of batch S, from 0; with --batch.")
     ] = None,
-    id: Annotated[  # Typer names the option after the parameter
-        list[str] | None,
-        typer.Option("--id", metavar="I", help="When is this id read? split:I for several splits."),
+    id: Annotated[  # the option is named after the parameter
+        list[str] | None, option("I", "When is this id read? split:I for several splits.")
     ] = None,
-    tfds_id: Annotated[
-        list[str] | None, typer.Option("--tfds-id", metavar="T", help="When is this tfds_id read?")
-    ] = None,
+    tfds_id: Annotated[list[str] | None, option("T", "When is this tfds_id read?")] = None,
 ) -> None:
     """Say where examples are: in the order and on disk, both ways.
 
@@ -54,7 +47,7 @@ def locate(
       # When is example 250,000 read, and from which file?
       shardctl locate --id 250_000 --shuffle-seed 42 -d imagenet2012
     """
-    from shardctl.planning.locate import Locating
+    from shardctl.planning.locate import locate_in
     from shardctl.planning.order import plan_order
 
     given: dict[QueryKind, list[str] | None]
@@ -67,15 +60,9 @@ def locate(
     settings = reading.settings(project)
     planned = plan_order(chosen_dataset(source, project, settings=settings), spec, settings)
     warn(planned.warnings)
-    # On a terminal the matches themselves show how far it is.
-    is_shown = screen(out.output).width is not None
-    locating = Locating(planned.order, queries, watch=_unwatched if is_shown else None)
-    FORMATS.write(out, locating, spec=planned.spec)
-    warn(locating.warnings)
-
-
-def _unwatched(what: str, done: int, total: int) -> None:
-    """Take a report that nobody is shown."""
+    located = locate_in(planned.order, queries)
+    FORMATS.write(out, located, spec=planned.spec)
+    warn(located.warnings)
 
 
 def _options_given(ctx: typer.Context) -> list[str]:

@@ -1,14 +1,14 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl plan`: the file instructions of a subsplit."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.shared import DatasetOptions, number_option
+from shardctl.cli.options.shared import DatasetOptions, flag, number, option
 from shardctl.cli.output import warn
 
 FORMATS = Formats(renderers=verb_formats("rendering.plan", "plan"))
@@ -26,15 +26,10 @@ def plan(
             autocompletion=completion.splits,
         ),
     ] = None,
-    hosts: Annotated[int | None, number_option("--hosts", "Plan every one of N hosts.")] = None,
-    host: Annotated[
-        str | None, typer.Option("--host", metavar="I/N", help="Plan host I of N only, from 0.")
-    ] = None,
+    hosts: Annotated[Any, number("Plan every one of N hosts.")] = None,
+    host: Annotated[str | None, option("I/N", "Plan host I of N only, from 0.")] = None,
     drop_remainder: Annotated[
-        bool,
-        typer.Option(
-            "--drop-remainder", help="Give every host the same number; leave out the rest."
-        ),
+        bool, flag("Give every host the same number; leave out the rest.")
     ] = False,
     every_row: AllOption = False,
 ) -> None:

@@ -10,9 +10,15 @@ import typer
 from shardctl.cli.formats import Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.options.shared import (
+    DatasetOptions,
+    SpecArgument,
+    flag,
+    number,
+    option,
+    real_number,
+)
 from shardctl.cli.output import say, warn
-from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,16 +27,6 @@ if TYPE_CHECKING:
 
 FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality", pictures=True))
 _OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders", pictures=True))
-
-
-def _score(text: Any) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = 0.0
-    if not 0 < score <= 1:  # also refuses nan
-        raise UsageError(f"--target {quoted(text)}: a score above 0, at most 1, is needed")
-    return score
 
 
 def _minimum(text: Any) -> Any:
@@ -52,65 +48,47 @@ def quality(
     spec: SpecArgument = None,
     target: Annotated[
         Any,
-        typer.Option(
-            "--target",
-            metavar="SCORE",
-            parser=_score,
-            help="Find the smallest shuffle buffer that reaches this score, and its memory.",
+        option(
+            "SCORE",
+            "Find the smallest shuffle buffer that reaches this score, and its memory.",
+            parse=real_number(
+                lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed"
+            ),
         ),
     ] = None,
     sorted_by_shard: Annotated[
-        bool,
-        typer.Option(
-            "--sorted-by-shard",
-            help="Labels are sorted in storage: measure the classes in a batch, too.",
-        ),
+        bool, flag("Labels are sorted in storage: measure the classes in a batch, too.")
     ] = False,
     num_classes: Annotated[
         Any,
-        number_option(
-            "--classes",
+        number(
             "How many classes --sorted-by-shard has, of equal size [default: one a shard].",
+            "--classes",
         ),
     ] = None,
     min_score: Annotated[
         Any,
-        typer.Option(
-            "--min-score",
-            metavar="SCORE",
-            parser=_minimum,
-            autocompletion=_known_minimums,
-            help="Exit with 1 if the score is lower: a number, or weak, fair, good or uniform.",
+        option(
+            "SCORE",
+            "Exit with 1 if the score is lower: a number, or weak, fair, good or uniform.",
+            parse=_minimum,
+            offered=_known_minimums,
         ),
     ] = None,
     memory: Annotated[
         str | None,
-        typer.Option(
-            "--memory",
-            metavar="SIZE",
-            help="Say what buffer fits into so much memory, as 8GiB, and what it scores.",
-        ),
+        option("SIZE", "Say what buffer fits into so much memory, as 8GiB, and what it scores."),
     ] = None,
     example_bytes: Annotated[
         str | None,
-        typer.Option(
-            "--example-bytes",
-            metavar="SIZE",
-            help="What a decoded example takes [default: from features.json, or as stored].",
-        ),
+        option("SIZE", "What a decoded example takes [default: from features.json, or as stored]."),
     ] = None,
     num_hosts: Annotated[
         Any,
-        number_option(
-            "--hosts", "Compare N hosts and measure the first of them, as --host 0/N does."
-        ),
+        number("Compare N hosts and measure the first of them, as --host 0/N does.", "--hosts"),
     ] = None,
     loaders: Annotated[
-        bool,
-        typer.Option(
-            "--loaders",
-            help="Compare all loaders on this dataset: how each mixes, ends and goes on.",
-        ),
+        bool, flag("Compare all loaders on this dataset: how each mixes, ends and goes on.")
     ] = False,
     picture: PictureOption = None,
 ) -> None:
@@ -151,7 +129,6 @@ def quality(
         return
     from shardctl.planning.quality.quality import quality as measured_quality
     from shardctl.planning.quality.quality import shortfall
-    from shardctl.rendering.text.command_line import as_options
 
     if num_classes is None and sorted_by_shard:
         num_classes = 0
@@ -168,7 +145,7 @@ def quality(
     FORMATS.write(out, plan, picture=picture)
     lacking = None if min_score is None else shortfall(plan, min_score)
     if lacking is not None:
-        say(f"check: {as_options(lacking)}")
+        say(f"check: {lacking}")
         raise typer.Exit(1)
 
 
@@ -184,9 +161,9 @@ def _compare_loaders(
 ) -> None:
     from shardctl.planning.quality.loaders.compare import compare_loaders
 
-    for option, value in asked.items():
+    for name, value in asked.items():
         if value is not None:
-            raise UsageError(f"{option} is about one order; leave out --loaders, or {option}")
+            raise UsageError(f"{name} is about one order; leave out --loaders, or {name}")
     plan = compare_loaders(chosen_dataset(source, project, settings=settings), spec, settings)
     warn(plan.warnings)
     _OF_LOADERS.write(out, plan, picture=picture)

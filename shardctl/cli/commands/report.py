@@ -15,7 +15,7 @@ from shardctl.cli.options.lint import UsageOptions, usage_of
 from shardctl.cli.options.names import typed_again
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, flag, number, option
 from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
@@ -37,19 +37,19 @@ class ReportUsage(UsageOptions):
 
     evaluated: Annotated[
         list[str] | None,
-        typer.Option(
-            "--eval",
-            metavar="SPEC",
-            help="What is evaluated on; the first is counted in batches [default: test, else "
+        option(
+            "SPEC",
+            "What is evaluated on; the first is counted in batches [default: test, else "
             "validation]; repeatable.",
-            autocompletion=completion.splits,
+            "--eval",
+            offered=completion.splits,
         ),
     ] = None
     num_hosts: Annotated[
         Any,
-        number_option(
-            "--hosts",
+        number(
             "How many hosts read; the first is measured [default: one reads, 8 are compared].",
+            "--hosts",
         ),
     ] = None
 
@@ -73,23 +73,15 @@ def report(
     out: OutputOptions,
     spec: SpecArgument = None,
     num_devices: Annotated[
-        Any, number_option("--devices", "Devices of a host, which share a batch [default: 1].")
+        Any, number("Devices of a host, which share a batch [default: 1].", "--devices")
     ] = None,
-    loaders: Annotated[
-        bool,
-        typer.Option(
-            "--loaders/--no-loaders",
-            help="Compare all loaders, too [default: no].",
-            show_default=False,
-        ),
-    ] = False,
+    loaders: Annotated[bool | None, flag("Compare all loaders, too [default: no].")] = None,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            "--compare",
-            metavar="A B",
-            help="Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and "
-            "the options of datasets and settings go over settings files.",
+        option(
+            "A B",
+            "Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and the "
+            "options of datasets and settings go over settings files.",
         ),
     ] = None,
 ) -> None:
@@ -134,7 +126,7 @@ def report(
             file_order_list=_file_order_list(project, reading),
             sized=with_disk_bytes(dataset, files),
             devices=num_devices or 1,
-            loaders=loaders,
+            loaders=bool(loaders),
         )
     )
     warn(not_listed(files))

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,12 +29,14 @@ from shardctl.cli.options.shared import (
     AllowVersionOption,
     DatasetOptions,
     SpecArgument,
-    number_option,
+    flag,
+    number,
+    option,
+    real_number,
     whole_number,
 )
 from shardctl.cli.output import say, warn
-from shardctl.core.phrase import phrase
-from shardctl.core.text import choices, nearest_first, quoted
+from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -52,21 +54,7 @@ if TYPE_CHECKING:
 
 
 def _counts(text: Any) -> tuple[int, ...]:
-    whole = whole_number("--consumed", minimum=0)
-    return tuple(whole(part.strip()) for part in str(text).split(","))
-
-
-def _risk(text: Any) -> float:
-    try:
-        risk = float(text)
-    except ValueError:
-        risk = 0.0
-    if not 0 < risk < float("inf"):  # also refuses nan
-        raise UsageError(
-            f"--risk {quoted(str(text))}: the number of examples that may be lost on the average "
-            "is needed, above 0 and at most the size of the buffer"
-        )
-    return risk
+    return tuple(whole_number(0)(part.strip()) for part in str(text).split(","))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,68 +63,59 @@ class ResumeOptions:
 
     consumed: Annotated[
         Any,
-        typer.Option(
-            "--consumed",
-            metavar="N[,N..]",
-            parser=_counts,
-            help="Examples handed out, from the start of the whole order; with --hosts one count "
-            "for all or one a host.",
+        option(
+            "N[,N..]",
+            "Examples handed out, from the start of the whole order; with --hosts one count for "
+            "all or one a host.",
+            parse=_counts,
         ),
     ] = None
     steps: Annotated[
         Any,
-        number_option(
-            "--steps",
-            "The same in batches of --batch: a checkpoint's step.",
-            metavar="S",
-            minimum=0,
-        ),
+        number("The same in batches of --batch: a checkpoint's step.", metavar="S", minimum=0),
     ] = None
     seen: Annotated[
         str | None,
-        typer.Option(
-            "--seen",
-            metavar="FILE",
-            help="A log of the tfds_ids seen, a line each, or gzip; - is stdin.",
-        ),
+        option("FILE", "A log of the tfds_ids seen, a line each, or gzip; - is stdin."),
     ] = None
     mode: Annotated[
-        str | None,
-        typer.Option(
-            "--mode",
-            metavar="exactly-once|exact-order|at-most-once|at-least-once",
-            help="With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
+        Any,
+        option(
+            "exactly-once|exact-order|at-most-once|at-least-once",
+            "With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
             "buffer had no seed, repeat nothing, or read its last contents again "
             "[default: exactly-once; with --for exact-order].",
+            words=("exactly-once", "exact-order", "at-most-once", "at-least-once"),
         ),
     ] = None
     risk: Annotated[
         Any,
-        typer.Option(
-            "--risk",
-            metavar="R",
-            parser=_risk,
-            help="With --mode at-least-once: how many examples may be lost, on the average "
+        option(
+            "R",
+            "With --mode at-least-once: how many examples may be lost, on the average "
             "[default: 1e-06].",
+            parse=real_number(
+                lambda risk: 0 < risk < float("inf"),
+                "the number of examples that may be lost on the average is needed, above 0 and at "
+                "most the size of the buffer",
+            ),
         ),
     ] = None
-    hosts: Annotated[Any, number_option("--hosts", "Number of hosts that stopped.")] = None
+    hosts: Annotated[Any, number("Number of hosts that stopped.")] = None
     to_hosts: Annotated[
         Any,
-        number_option(
-            "--to-hosts",
-            "Number of hosts that continue; what is left is split evenly among them.",
-            metavar="M",
+        number(
+            "Number of hosts that continue; what is left is split evenly among them.", metavar="M"
         ),
     ] = None
-
     framework: Annotated[
-        str | None,
-        typer.Option(
+        Any,
+        option(
+            "loop|keras|flax",
+            "With --format python, which it implies: a training script for TensorFlow, Keras or "
+            "Flax with Orbax, whose checkpoints hold the position.",
             "--for",
-            metavar="loop|keras|flax",
-            help="With --format python, which it implies: a training script for TensorFlow, Keras "
-            "or Flax with Orbax, whose checkpoints hold the position.",
+            words=("loop", "keras", "flax"),
         ),
     ] = None
 
@@ -151,46 +130,24 @@ class ResumeOptions:
         return sum(value is not None for value in (self.consumed, self.steps, self.seen)) == 1
 
     def check(self) -> None:
-        """Refuse what does not say how far the pipeline got, or in which mode it continues.
+        """Refuse what does not say how far the pipeline got, or what has no meaning there.
 
         Raises:
-            UsageError: no way, or several, of saying how far; or a mode that there is not.
+            UsageError: no way, or several, of saying how far; or a mode where a log says it.
         """
-        from shardctl.core.resume.resume_plan import UNSEEDED_MODES
-        from shardctl.planning.resume.resume import BufferMode
-
-        self.check_framework()
         if not self.says_how_far:
             raise UsageError(
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
                 "B, or --seen FILE"
             )
-        if self.mode is not None and self.mode not in get_args(BufferMode):
-            modes = choices(nearest_first(self.mode, get_args(BufferMode)))
-            raise UsageError(f"--mode {quoted(self.mode)}: choose from {modes}")
-        if self.seen is None and self.hosts is None:
-            return
-        if self.mode == "exact-order":
+        if self.mode == "exact-order" and (self.seen or self.hosts) is not None:
             raise UsageError(
                 "--mode exact-order: other hosts have another order, and a log has none"
             )
-        if self.seen is not None and (self.mode in UNSEEDED_MODES or self.risk is not None):
-            raise UsageError(
-                f"--mode {self.mode or 'at-least-once'} is not needed where a log says what was "
-                "seen"
-            )
-
-    def check_framework(self) -> None:
-        """Refuse a framework for which no script is written.
-
-        Raises:
-            UsageError: there is no such framework.
-        """
-        from shardctl.rendering.python.frameworks import FRAMEWORKS
-
-        if self.framework is not None and self.framework not in FRAMEWORKS:
-            names = choices(nearest_first(self.framework, tuple(FRAMEWORKS)))
-            raise UsageError(f"--for {quoted(self.framework)}: choose from {names}")
+        unseeded = self.mode in ("at-most-once", "at-least-once") or self.risk is not None
+        if self.seen is not None and (unseeded or self.hosts is not None):
+            given = "--mode" if unseeded else "--hosts"
+            raise UsageError(f"{given} with --seen: a log says what was seen, on any host")
 
 
 FORMATS = Formats(
@@ -217,18 +174,14 @@ def resume(
     stopped: ResumeOptions,
     spec: SpecArgument = None,
     plan: Annotated[
-        str | None,
-        typer.Option(
-            "--plan", metavar="FILE", help="Check a plan file against the dataset; - is stdin."
-        ),
+        str | None, option("FILE", "Check a plan file against the dataset; - is stdin.")
     ] = None,
     allow_version: AllowVersionOption = False,
     prove: Annotated[
         bool,
-        typer.Option(
-            "--prove",
-            help="Read the plan to its end and count what is lost, repeated and moved; exit with "
-            "1 if it breaks its promise.",
+        flag(
+            "Read the plan to its end and count what is lost, repeated and moved; exit with 1 if "
+            "it breaks its promise."
         ),
     ] = False,
     every_row: AllOption = False,
@@ -246,7 +199,6 @@ def resume(
       # 8 hosts stopped, 6 go on
       shardctl resume --consumed 5000 --hosts 8 --to-hosts 6 -d imagenet2012
     """
-    stopped.check_framework()
     out = _as_script(out) if stopped.framework is not None else out
     if plan is not None:
         dataset, made, log = _from_file(
@@ -327,8 +279,6 @@ def _from_options(
     from shardctl.planning.pinned_sources import resolved_reading
     from shardctl.planning.resume.seen import resume_unseen_of
 
-    if stopped.hosts is not None:
-        raise UsageError("--hosts with --seen: a log says what was seen, on any host")
     resolved = resolved_reading(dataset, spec, settings)
     log = _log(resolved, stopped.seen)
     plan = resume_unseen_of(resolved, settings, seen=log, to_hosts=stopped.to_hosts)
@@ -372,7 +322,7 @@ def _continued(
         )
     except UnpredictableOrderError as error:
         raise UnpredictableOrderError(
-            phrase("{}; or plan from what was logged, with {seen=CODES}", error)
+            f"{error}; or plan from what was logged, with --seen FILE"
         ) from error
 
 

@@ -9,15 +9,14 @@ from shardctl.cli.formats import (
     PictureOption,
     as_code,
     as_csv,
+    as_svg,
     as_table,
     as_text,
-    picture_formats,
 )
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number_option
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, number
 from shardctl.cli.output import Chunk, exact_lines, warn, write
-from shardctl.core.phrase import phrase
 
 _LINES = ("ids", "tfds-ids")
 _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an example
@@ -32,7 +31,7 @@ FORMATS = Formats(
         "jsonl": as_text("rendering.simulate:simulate_lines"),
         "npy": as_text("rendering.simulate:array_file"),
         "python": as_code("rendering.python.pipeline:simulate_python"),
-        **picture_formats(),
+        "svg": as_svg,
     }
 )
 
@@ -42,10 +41,8 @@ def simulate(
     reading: OrderOptions,
     out: OutputOptions,
     spec: SpecArgument = None,
-    skip: Annotated[
-        Any, number_option("--skip", "Begin after N examples of the whole order.", minimum=0)
-    ] = 0,
-    take: Annotated[Any, number_option("--take", "Show N examples, -1 for all.", minimum=-1)] = 20,
+    skip: Annotated[Any, number("Begin after N examples of the whole order.", minimum=0)] = 0,
+    take: Annotated[Any, number("Show N examples, -1 for all.", minimum=-1)] = 20,
     picture: PictureOption = None,
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
@@ -84,7 +81,7 @@ def simulate(
         num_bytes = array_num_bytes(simulation)
     if to_file:  # a pipe ends when its reader has enough
         progress = Progress(
-            None, "examples", simulation.take, instead=phrase("ask for fewer with {take=N}")
+            None, "examples", simulation.take, instead="ask for fewer with --take N"
         )
         if out.format in _IN_PIECES:
             chunks = progress.over(chunks, _num_examples)

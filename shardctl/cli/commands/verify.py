@@ -21,13 +21,15 @@ from shardctl.cli.options.shared import (
     DatasetOptions,
     RunnerOption,
     chosen_runner,
-    number_option,
+    flag,
+    number,
+    option,
 )
 from shardctl.cli.output import ProgressBars, warn
+from shardctl.core.phrase import option_name
 from shardctl.core.progress import Watch
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
-from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
@@ -59,29 +61,21 @@ def verify(
     ] = None,
     files: Annotated[
         bool,
-        typer.Option(
-            "--files",
-            help="Read every record of the splits named, without TensorFlow, and compare no order.",
-        ),
+        flag("Read every record of the splits named, without TensorFlow, and compare no order."),
     ] = False,
     take: Annotated[
         Any,
-        number_option(
-            "--take",
+        number(
             "Compare N examples, -1 for all [default: 100000 from files, 2000000 over index "
             "ranges].",
             minimum=-1,
         ),
     ] = None,
     plan: Annotated[
-        str | None,
-        typer.Option(
-            "--plan", metavar="FILE", help="Run a plan of shardctl resume instead; - is stdin."
-        ),
+        str | None, option("FILE", "Run a plan of shardctl resume instead; - is stdin.")
     ] = None,
     jobs: Annotated[
-        Any,
-        number_option("--jobs", "With --files, read with N processes [default: one a processor]."),
+        Any, number("With --files, read with N processes [default: one a processor].")
     ] = None,
     runner: RunnerOption = "local",
     allow_version: AllowVersionOption = False,

@@ -53,7 +53,7 @@ def refuse_lint_options(using: UsageOptions) -> None:
     Raises:
         UsageError: one of them is given.
     """
-    from shardctl.rendering.text.command_line import option_name
+    from shardctl.core.phrase import option_name
 
     for name, value in vars(using).items():
         if value not in (None, []) and name not in _SHOWN_OF_BOTH:

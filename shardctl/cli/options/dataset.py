@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from shardctl.cli.output import say, warn
+from shardctl.core.phrase import option_name
 from shardctl.core.secrets import public_url
 from shardctl.core.text import printable
 from shardctl.errors import (
@@ -18,7 +19,6 @@ from shardctl.errors import (
     UnnamedDatasetError,
     UsageError,
 )
-from shardctl.rendering.text.command_line import option_name
 
 if TYPE_CHECKING:
     from shardctl.cli.options.shared import DatasetOptions

@@ -5,12 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import typer
-
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import number_option, setting_in_words
-from shardctl.core.phrase import phrase
-from shardctl.core.text import choices, nearest_first, quoted
+from shardctl.cli.options.shared import flag, number, option, setting_in_words
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,24 +14,10 @@ if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
 
 
-def _codes(flag: str, text: str) -> Any:
-    return typer.Option(flag, metavar="CODES", help=text, autocompletion=completion.code_lists)
+def _seeds(text: Any) -> Any:
+    from shardctl.planning.lint.config_section import parse_seeds
 
-
-def _severity(text: Any) -> str:
-    from shardctl.planning.lint.rule import SEVERITIES
-
-    if text not in SEVERITIES:
-        raise UsageError(
-            f"--fail-on {quoted(text)}: choose from {choices(nearest_first(text, SEVERITIES))}"
-        )
-    return str(text)
-
-
-def _known_severities(incomplete: str) -> list[str]:
-    from shardctl.planning.lint.rule import SEVERITIES
-
-    return [name for name in SEVERITIES if name.startswith(incomplete)]
+    return parse_seeds(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,53 +28,51 @@ class UsageOptions:
 
     evaluated: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "SPEC",
+            "What is evaluated on; splits named test.. or val.. always are; repeatable.",
             "--eval",
-            metavar="SPEC",
-            help="What is evaluated on; splits named test.. or val.. always are; repeatable.",
-            autocompletion=completion.splits,
+            offered=completion.splits,
         ),
     ] = None
-    num_hosts: Annotated[Any, number_option("--hosts", "Number of hosts [default: 1].")] = None
-    take: Annotated[Any, number_option("--take", "Examples taken of those read (ds.take).")] = None
+    num_hosts: Annotated[Any, number("Number of hosts [default: 1].", "--hosts")] = None
+    take: Annotated[Any, number("Examples taken of those read (ds.take).")] = None
     as_data_source: Annotated[
         bool | None,
-        typer.Option(
-            "--as-data-source/--no-as-data-source",
-            help="Read with as_data_source, not as_dataset [default: of array_record files].",
-        ),
+        flag("Read with as_data_source, not as_dataset [default: of array_record files]."),
     ] = None
     assert_cardinality: Annotated[
         bool | None,
-        typer.Option(
-            "--assert-cardinality/--no-assert-cardinality",
-            help="Check how many examples there are (ReadConfig.assert_cardinality) "
-            "[default: yes, as TFDS].",
+        flag(
+            "Check how many examples there are (ReadConfig.assert_cardinality) "
+            "[default: yes, as TFDS]."
         ),
     ] = None
     autocache: Annotated[
         bool | None,
-        typer.Option(
-            "--autocache/--no-autocache",
-            help="Keep a small dataset in memory (ReadConfig.try_autocache) "
-            "[default: yes, as TFDS].",
-        ),
+        flag("Keep a small dataset in memory (ReadConfig.try_autocache) [default: yes, as TFDS]."),
     ] = None
     seeds: Annotated[
-        str | None,
-        typer.Option("--seeds", metavar="A,B", help="Seeds of several runs, meant to differ."),
+        Any, option("A,B", "Seeds of several runs, meant to differ.", parse=_seeds)
     ] = None
     open_files: Annotated[
-        Any,
-        number_option("--open-files", "Files a process may open [default: as on this machine]."),
+        Any, number("Files a process may open [default: as on this machine].")
     ] = None
     select: Annotated[
         list[str] | None,
-        _codes("--select", "Only these findings: codes or beginnings, as SC001,SC03; repeatable."),
+        option(
+            "CODES",
+            "Only these findings: codes or beginnings, as SC001,SC03; repeatable.",
+            offered=completion.code_lists,
+        ),
     ] = None
     ignore: Annotated[
         list[str] | None,
-        _codes("--ignore", "Not these; the longer beginning decides; repeatable."),
+        option(
+            "CODES",
+            "Not these; the longer beginning decides; repeatable.",
+            offered=completion.code_lists,
+        ),
     ] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
@@ -136,7 +116,7 @@ class UsageOptions:
             "as_data_source": self.as_data_source,
             "assert_cardinality": self.assert_cardinality,
             "autocache": self.autocache,
-            "seeds": None if self.seeds is None else _seeds(self.seeds),
+            "seeds": self.seeds,
             "open_files": self.open_files,
             "select": self.select and [c for text in self.select for c in comma_separated(text)],
             "ignore": self.ignore and [c for text in self.ignore for c in comma_separated(text)],
@@ -152,13 +132,11 @@ class LintOptions(UsageOptions):
 
     fail_on: Annotated[
         Any,
-        typer.Option(
-            "--fail-on",
-            metavar="SEVERITY",
-            parser=_severity,
-            help="The least that makes lint exit with 1: error, warning or notice "
+        option(
+            "SEVERITY",
+            "The least that makes lint exit with 1: error, warning or notice "
             "[default: notice, which is any finding].",
-            autocompletion=_known_severities,
+            words=("error", "warning", "notice"),
         ),
     ] = None
 
@@ -166,15 +144,6 @@ class LintOptions(UsageOptions):
         """Return what is given here, each by its name under `lint:`."""
         given = super().given()
         return given if self.fail_on is None else {**given, "fail_on": self.fail_on}
-
-
-def _seeds(text: str) -> tuple[int, ...]:
-    from shardctl.planning.lint.config_section import parse_seeds
-
-    try:
-        return parse_seeds(text)
-    except UsageError as error:
-        raise UsageError(phrase("{seeds!}: {}", error, seeds=text)) from None
 
 
 def usage_of(arguments: dict[str, Any]) -> "Usage":

@@ -54,8 +54,8 @@ def main_name(names: Collection[str], name: str) -> str:
 
 def _meant(name: str) -> Iterator[str]:
     """Yield the options that a name may stand for."""
+    from shardctl.core.phrase import option_name
     from shardctl.core.settings.names import setting_called
-    from shardctl.rendering.text.command_line import option_name
 
     dashed = name.replace("_", "-")
     yield dashed
@@ -70,13 +70,12 @@ def _meant(name: str) -> Iterator[str]:
 
 
 def _several(names: Collection[str], name: str) -> str | None:
-    from shardctl.core.phrase import phrase
     from shardctl.core.settings.names import which_is_meant
     from shardctl.core.settings.table import SETTINGS
 
     here = [s.field for s in SETTINGS if s.option.removeprefix("--") in names]
     shared = which_is_meant(name.removeprefix("no-"), here)
-    return None if shared is None else phrase("--{}: {}", name, shared)
+    return None if shared is None else f"--{name}: {shared}"
 
 
 def other_names(names: Collection[str]) -> dict[str, str]:
@@ -85,8 +84,8 @@ def other_names(names: Collection[str]) -> dict[str, str]:
     >>> other_names(["cycle", "seed"])
     {'interleave-cycle-length': 'cycle', 'cycle-length': 'cycle'}
     """
+    from shardctl.core.phrase import OPTION_BY_ARGUMENT
     from shardctl.core.settings.names import SETTING_BY_ALIAS
-    from shardctl.rendering.text.command_line import OPTION_BY_ARGUMENT
 
     others = [*SETTING_BY_ALIAS, *OPTION_BY_ARGUMENT, *_FORMS]
     dashed = (prefix + other.replace("_", "-") for prefix in ("", "no-") for other in others)

@@ -8,13 +8,23 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-import typer
-
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import setting_in_words, whole_number
+from shardctl.cli.options.shared import (
+    flag,
+    option,
+    setting_in_words,
+    typer_parameter,
+    whole_number,
+)
 from shardctl.cli.panels import HOSTS, LOADER, ORDER
-from shardctl.core.phrase import named_arguments
-from shardctl.core.settings.kinds import BufferSize, StageList, Switch, WholeNumber
+from shardctl.core.settings.kinds import (
+    BufferSize,
+    FileNames,
+    SettingKind,
+    StageList,
+    Switch,
+    WholeNumber,
+)
 from shardctl.core.settings.table import (
     OF_EPOCHS,
     SETTING_BY_FIELD,
@@ -23,7 +33,6 @@ from shardctl.core.settings.table import (
     Setting,
 )
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.rendering.text.command_line import as_options
 
 if TYPE_CHECKING:
     from shardctl.core.settings.read_settings import ReadSettings
@@ -35,34 +44,31 @@ Error = TypeVar("Error", bound=ShardctlError)
 _PANELS = {"order": ORDER, "hosts": HOSTS, "loader": LOADER}
 
 
-def _option(setting: Setting) -> Any:
-    """Return what Typer is told of the option of a setting."""
-    kind, panel = setting.kind, _PANELS[setting.about]
-    text = f"{as_options(setting.help).rstrip('.')} ({setting.stands_for})"
+def _parameter(setting: Setting) -> Parameter:
+    """Return the parameter of a command that is the option of a setting."""
+    kind, name = setting.kind, setting.option.removeprefix("--")
+    text = f"{setting.help.rstrip('.')} ({setting.stands_for})"
     text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):
-        names = f"{setting.option}/--no-{setting.option.removeprefix('--')}"
-        return typer.Option(names, help=text, rich_help_panel=panel)
-    return typer.Option(
-        setting.option,
-        metavar=kind.metavar,
-        parser=_parser(setting.option, kind) if isinstance(kind, WholeNumber) else None,
-        autocompletion=completion.stages if isinstance(kind, StageList) else None,
-        help=text,
-        rich_help_panel=panel,
-    )
+        info: Any = Annotated[bool | None, flag(text, f"--{name}/--no-{name}")]
+    else:
+        offered = completion.stages if isinstance(kind, StageList) else None
+        parse = _parser(kind)
+        made = option(kind.metavar, text, setting.option, parse=parse, offered=offered)
+        info = Annotated[str | None if parse is None else Any, made]
+    return typer_parameter(setting.field, info, None, _PANELS[setting.about])
 
 
-def _parser(option: str, kind: WholeNumber) -> Any:
-    # The sizes of a buffer have a gap, which its own rule explains.
-    number = whole_number(option, minimum=None if isinstance(kind, BufferSize) else kind.least)
-    return lambda text: text if text in kind.words else number(text)
-
-
-def _type(setting: Setting) -> Any:
-    if isinstance(setting.kind, WholeNumber):
-        return Any  # as its parser returns it
-    return bool | None if isinstance(setting.kind, Switch) else str | None
+def _parser(kind: SettingKind) -> Any:
+    if isinstance(kind, FileNames):
+        return None
+    if isinstance(kind, StageList):
+        return lambda text: kind.take(text) and text
+    if isinstance(kind, WholeNumber):
+        # The sizes of a buffer have a gap, which its own rule explains.
+        number = whole_number(None if isinstance(kind, BufferSize) else kind.least)
+        return lambda text: kind.take(text if text in kind.words else number(text))
+    return lambda text: kind.take(kind.from_document(text))
 
 
 class OrderOptions:
@@ -119,14 +125,11 @@ class OrderOptions:
     ) -> "ResolvedSettings":
         """Return the settings in force, see `settings`, and who set them."""
         from shardctl.api.settings_file import stated_settings
-        from shardctl.core.hosts.host import Host
         from shardctl.core.settings.read_settings import ReadSettings
 
         self._project = project
         arguments = dict(fallback or {})
         given = self.given()
-        if "host" in given:
-            given["host"] = Host.parse(given["host"])
         if "file_order" in given:
             given["file_order"] = _file_order(given["file_order"])
         if given.get("shuffle_files") is False and "shuffle_seed" in given:
@@ -153,7 +156,7 @@ class OrderOptions:
 
     def located(self, error: Error) -> Error:
         """Return an error with its place in shardctl.yaml, if it is about a setting from there."""
-        if self._project is None or not named_arguments(error):
+        if self._project is None:
             return error
         from shardctl.rendering.text.setting_origins import located
 
@@ -192,15 +195,6 @@ _OF_LOADERS = (
 
 # What an evaluation may have of its own, besides what training has.
 _OF_EVALUATION = (*OF_EPOCHS, "pass_index", "loop")
-
-
-def _parameter(setting: Setting) -> Parameter:
-    return Parameter(
-        setting.field,
-        Parameter.KEYWORD_ONLY,
-        default=None,
-        annotation=Annotated[_type(setting), _option(setting)],
-    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from shardctl.cli.options.lint import usage_of
-from shardctl.core.phrase import Argument
-from shardctl.core.settings.kinds import Switch
+from shardctl.core.phrase import option
 from shardctl.core.settings.table import SETTING_BY_FIELD
-from shardctl.rendering.text.command_line import option_of
 
 if TYPE_CHECKING:
     from shardctl.cli.options.lint import UsageOptions
@@ -70,22 +68,19 @@ class _Places:
             by = {"option": "--data-dir", "environment": DATA_DIR_VARIABLE}.get(kind)
             yield _chosen("data_dir", folder, self._origin("data_dir", kind, by))
 
-    def of_read(self, field: str, option: object) -> Origin:
-        """Return who set a field of the settings of an order; `option` is what its option says."""
+    def of_read(self, field: str, given: object) -> Origin:
+        """Return who set a field of the settings of an order; `given` is what its option says."""
         setting = SETTING_BY_FIELD[field]
-        if option is None:
+        if given is None:
             return self._origin(f"read.{setting.name}", "file")
-        is_switch = isinstance(setting.kind, Switch)
-        argument = Argument(field, option) if is_switch else Argument(field)
-        return self._origin(setting.name, "option", option_of(argument))
+        return self._origin(setting.name, "option", _typed(field, given))
 
     def of_lint(
         self, name: str, value: object, stated: Mapping[str, object], given: Mapping[str, object]
     ) -> SettingInForce:
         """Return a setting of lint: of `given` options, else of the file, or as by default."""
         if name in given:
-            argument = Argument(name, value) if isinstance(value, bool) else Argument(name)
-            origin = self._origin(f"lint.{name}", "option", option_of(argument))
+            origin = self._origin(f"lint.{name}", "option", _typed(name, value))
         else:
             origin = self._origin(f"lint.{name}", "file" if name in stated else "default")
         return _chosen(f"lint.{name}", value, origin)
@@ -96,6 +91,11 @@ class _Places:
         if source != "file":
             return Origin(source=source, by=by)
         return Origin(source=source, file=self._file, line=self._lines.get(key))
+
+
+def _typed(name: str, value: object) -> str:
+    """Return an option without its value, of which a switch is part."""
+    return option(name, value) if isinstance(value, bool) else option(name)
 
 
 def _chosen(name: str, value: object, origin: Origin) -> SettingInForce:

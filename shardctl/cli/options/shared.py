@@ -6,14 +6,17 @@ command the group. A group that several commands have says in which `panel` of a
 options are; what says nothing is the command's own.
 """
 
+import contextlib
 import inspect
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions
@@ -28,6 +31,83 @@ if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
 
 
+# An option is called like its parameter, unless it is given other names. A parser raises the rule
+# that a value breaks; `spelled_out` says of which option, and which value it is.
+Parser = Callable[[Any], Any]
+
+
+def option(
+    metavar: str,
+    text: str,
+    *names: str,
+    parse: Parser | None = None,
+    words: Sequence[str] = (),
+    offered: Callable[..., Any] | None = None,
+) -> Any:
+    """Return an option with a value: what stands for it, its line on the help page, its names.
+
+    words: those that it takes, which a shell is offered.
+    """
+    if words:
+        parse = _one_of(words)
+        offered = lambda incomplete: [word for word in words if word.startswith(incomplete)]  # noqa: E731
+    return typer.Option(
+        *names or (...,), metavar=metavar, help=text, parser=parse, autocompletion=offered
+    )
+
+
+def number(text: str, *names: str, metavar: str = "N", minimum: int = 1) -> Any:
+    """Return an option that takes a whole number."""
+    return option(metavar, text, *names, parse=whole_number(minimum))
+
+
+def flag(text: str, *names: str) -> Any:
+    """Return an option without a value, with its line on the help page."""
+    return typer.Option(*names or (...,), help=text)
+
+
+def _one_of(words: Sequence[str]) -> Parser:
+    def parse(text: Any) -> str:
+        if text not in words:
+            raise UsageError(f"choose from {choices(nearest_first(text, words))}")
+        return str(text)
+
+    return parse
+
+
+def whole_number(minimum: int | None = None, maximum: int | None = None) -> Callable[[Any], int]:
+    """Return a parser of whole numbers; `_` may group digits, as in a spec.
+
+    >>> whole_number()("1_000")
+    1000
+    """
+    bounds = "" if minimum is None else f", at least {minimum},"
+    bounds = bounds if maximum is None else f" from {minimum} to {maximum}"
+
+    def parse(text: Any) -> int:
+        try:
+            found = int(text)
+        except ValueError:
+            raise UsageError(f"a whole number{bounds} is needed") from None
+        if (minimum is not None and found < minimum) or (maximum is not None and found > maximum):
+            raise UsageError(f"a whole number{bounds} is needed")
+        return found
+
+    return parse
+
+
+def real_number(fits: Callable[[float], bool], rule: str) -> Callable[[Any], float]:
+    """Return a parser of numbers that fit; nan fits nowhere."""
+
+    def parse(text: Any) -> float:
+        with contextlib.suppress(ValueError):
+            if fits(float(text)):
+                return float(text)
+        raise UsageError(rule)
+
+    return parse
+
+
 SpecArgument = Annotated[
     str | None,
     typer.Argument(
@@ -36,71 +116,21 @@ SpecArgument = Annotated[
         autocompletion=completion.splits,
     ),
 ]
-
 AllowVersionOption = Annotated[
     bool,
-    typer.Option(
-        "--allow-version",
-        help="Take a --plan of another version or config whose files have the same names and "
-        "lengths.",
-    ),
+    flag("Take a --plan of another version or config whose files have the same names and lengths."),
 ]
-
-
-def whole_number(
-    option: str, *, minimum: int | None = None, maximum: int | None = None
-) -> Callable[[Any], int]:
-    """Return a parser of whole numbers for an option; `_` may group digits, as in a spec.
-
-    >>> whole_number("--take")("1_000")
-    1000
-    """
-    rule = "a whole number is needed"
-    if minimum is not None:
-        rule = f"a whole number, at least {minimum}, is needed"
-    if maximum is not None:
-        rule = f"a whole number from {minimum} to {maximum} is needed"
-
-    def parse(text: Any) -> int:
-        try:
-            number = int(text)
-        except ValueError:
-            raise UsageError(f"{option} {quoted(text)}: {rule}") from None
-        if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
-            raise UsageError(f"{option} {quoted(text)}: {rule}")
-        return number
-
-    return parse
-
-
-def number_option(flag: str, text: str, *, metavar: str = "N", minimum: int = 1) -> Any:
-    """Return an option that takes a whole number, with its line on the help page."""
-    return typer.Option(
-        flag, metavar=metavar, parser=whole_number(flag, minimum=minimum), help=text
-    )
-
-
-def _color_choice(text: Any) -> str:
-    if text not in CHOICES:
-        raise UsageError(f"{OPTION} {quoted(text)}: choose from {choices(CHOICES)}")
-    return str(text)
-
-
-def _color_choices(incomplete: str) -> list[str]:
-    return [choice for choice in CHOICES if choice.startswith(incomplete)]
-
-
 # Of every command, and before the command too.
 ColorOption = Annotated[
     str | None,
     typer.Option(
         OPTION,
         metavar="WHEN",
-        parser=_color_choice,
+        parser=_one_of(CHOICES),
         help="Colour always, never or auto: on a terminal, unless NO_COLOR or FORCE_COLOR is set "
         "[default: auto]",
         rich_help_panel=OUTPUT,
-        autocompletion=_color_choices,
+        autocompletion=lambda incomplete: [one for one in CHOICES if one.startswith(incomplete)],
     ),
 ]
 
@@ -113,30 +143,25 @@ class DatasetOptions:
 
     dataset: Annotated[
         list[str] | None,
-        typer.Option(
+        option(
+            "REF",
+            "A folder with dataset_info.json, name[/config][:version], a layout.yaml, or record "
+            "files (a folder, a glob, prefix@1024); several are read as one.",
             "--dataset",
             "-d",
-            metavar="REF",
-            help="A folder with dataset_info.json, name[/config][:version], a layout.yaml, or "
-            "record files (a folder, a glob, prefix@1024); several are read as one.",
-            autocompletion=completion.datasets,
+            offered=completion.datasets,
         ),
     ] = None
     data_dir: Annotated[
         str | None,
-        typer.Option(
-            "--data-dir",
-            metavar="DIR",
-            help="Where names are looked up, a folder or a URL "
+        option(
+            "DIR",
+            "Where names are looked up, a folder or a URL "
             "[default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
         ),
     ] = None
     no_cache: Annotated[
-        bool,
-        typer.Option(
-            "--no-cache",
-            help="Count record files without metadata anew, and keep no counts for next time.",
-        ),
+        bool, flag("Count record files without metadata anew, and keep no counts for next time.")
     ] = False
     # No option: whether the built-in dataset is no answer, see `_keeps`.
     must_be_named: bool = field(default=False, compare=False)
@@ -191,19 +216,42 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
     annotations = get_type_hints(group, include_extras=True)
     if group is OutputOptions:
         annotations["format"] = formats.option
-    options = [one for one in fields(group) if hasattr(annotations[one.name], "__metadata__")]
-    for one in options:
-        for option in annotations[one.name].__metadata__:
-            option.rich_help_panel = option.rich_help_panel or getattr(group, "panel", None)
+    panel = getattr(group, "panel", None)
     return [
-        inspect.Parameter(
-            one.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=one.default,
-            annotation=annotations[one.name],
-        )
-        for one in options
+        typer_parameter(one.name, annotations[one.name], one.default, panel)
+        for one in fields(group)
+        if hasattr(annotations[one.name], "__metadata__")
     ]
+
+
+def typer_parameter(
+    name: str, annotation: Any, default: Any = None, panel: str | None = None
+) -> inspect.Parameter:
+    """Return a parameter as Typer takes it: its option has its name, a panel, and named faults."""
+    if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
+        info = copy(annotation.__metadata__[0])
+        info.rich_help_panel = info.rich_help_panel or panel
+        if info.default is ...:
+            info.default = f"--{name.replace('_', '-')}"
+            if annotation.__origin__ == bool | None:
+                info.default += f"/--no-{name.replace('_', '-')}"
+        if info.parser is not None:
+            info.parser = _naming(str(info.default), info.parser)
+        annotation = Annotated[annotation.__origin__, info]
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
+
+
+def _naming(flag: str, parse: Parser) -> Parser:
+    """Return a parser that says which option has a value that breaks a rule."""
+
+    def named(text: Any) -> Any:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise UsageError(f"{flag} {quoted(text)}: {error}") from None
+
+    return named
 
 
 _ALWAYS_KEEP = ("snapshot", "diff", "lint", "verify", "eval")
@@ -242,15 +290,8 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             groups[parameter.name] = (annotation, [member.name for member in members])
             parameters += members
         else:
-            parameters.append(
-                parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=annotation)
-            )
-
-    parameters.append(
-        inspect.Parameter(
-            "color", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ColorOption
-        )
-    )
+            parameters.append(typer_parameter(parameter.name, annotation, parameter.default))
+    parameters.append(typer_parameter("color", ColorOption))
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -280,20 +321,12 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
 
 # Where files are counted: on this machine, or by Beam, whose options come after `--`.
 
-_RUNNERS = ("local", "beam")
-
-
-def _offered(incomplete: str) -> list[str]:
-    return [name for name in _RUNNERS if name.startswith(incomplete)]
-
-
 RunnerOption = Annotated[
-    str,
-    typer.Option(
-        "--runner",
-        metavar="RUNNER",
-        help="What reads the files: local, or beam, a pipeline with the options of Beam after --.",
-        autocompletion=_offered,
+    Any,
+    option(
+        "RUNNER",
+        "What reads the files: local, or beam, a pipeline with the options of Beam after --.",
+        words=("local", "beam"),
     ),
 ]
 
@@ -306,9 +339,6 @@ def chosen_runner(
     words: all words that are no options, of which those after `--` are the last; `typed` is the
     command line as it was typed.
     """
-    if name not in _RUNNERS:
-        known = choices(nearest_first(name, _RUNNERS))
-        raise UsageError(f"no runner {quoted(name)}; choose from {known}")
     options = list(typed[typed.index("--") + 1 :]) if "--" in typed else []
     if name == "local":
         if any(word.startswith("--") for word in options):

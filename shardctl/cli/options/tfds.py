@@ -4,9 +4,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-import typer
-
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
+from shardctl.cli.options.shared import flag, option
 from shardctl.cli.output import warn
 from shardctl.cli.panels import TFDS
 from shardctl.errors import UsageError
@@ -26,24 +25,20 @@ class TfdsOptions:
 
     tfds: Annotated[
         str | None,
-        typer.Option(
-            "--tfds",
-            metavar="FOLDER",
-            help="Write dataset_info.json and features.json into the files' folder, or one above.",
+        option(
+            "FOLDER",
+            "Write dataset_info.json and features.json into the files' folder, or one above.",
         ),
     ] = None
     features: Annotated[
         str | None,
-        typer.Option(
-            "--features",
-            metavar="FEATURES",
-            help="What examples hold: a features.json, module:function, module:Builder, or a "
-            "dataset of TFDS with the same.",
+        option(
+            "FEATURES",
+            "What examples hold: a features.json, module:function, module:Builder, or a dataset of "
+            "TFDS with the same.",
         ),
     ] = None
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace metadata that is there already.")
-    ] = False
+    force: Annotated[bool, flag("Replace metadata that is there already.")] = False
 
     @property
     def wanted(self) -> bool:

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, ParamSpec, TypeVar, cast, get_type_hints
 
 from shardctl.core.arguments.kinds import kind_of
-from shardctl.core.phrase import Argument, Placeholder, phrase
+from shardctl.core.text import printable
 from shardctl.errors import UsageError
 
 _Params = ParamSpec("_Params")
@@ -119,18 +119,18 @@ def _of_fields(of: Any) -> dict[str, _Take]:
 
 def _refusal(name: str, value: object, rule: UsageError) -> UsageError:
     """Return the error that says which argument breaks a rule."""
-    return UsageError(phrase("{}: {}", Argument(name, _shown(value), given=True), rule))
+    return UsageError(f"{name}={shown(value)}: {rule}")
 
 
-def _shown(value: Any) -> object:
+def shown(value: Any) -> str:
     """Return a value as a message shows it: what is long, or refuses to be written, by its type."""
-    by_type = Placeholder(type(value).__name__)
+    if isinstance(value, str):
+        return f'"{printable(value, 80)}"'
     try:
-        long = not isinstance(value, str) and len(value) > _MOST_SHOWN
+        long = len(value) > _MOST_SHOWN
     except Exception:  # a scalar
         long = hasattr(value, "__dataclass_fields__")
     try:
-        repr(None if long else value)
+        return type(value).__name__ if long else printable(repr(value), 80)
     except Exception:  # a number of more digits than Python writes
-        long = True
-    return by_type if long else value
+        return type(value).__name__

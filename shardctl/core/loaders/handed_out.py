@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from shardctl.core.arrays import Int64s
 
 _NONE = np.empty(0, np.int64)
 _PIECE = 1 << 20  # examples of an epoch that are looked through together
+_KEPT = 2  # epochs
 
 
 class Batches(ABC):
@@ -119,9 +121,9 @@ class HandedOut(ABC):
     def positions_of(self, indices: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which of `indices`, position), int64[r] each, for each time one is handed out."""
 
-    @abstractmethod
     def epochs_at(self, positions: Int64s) -> Int64s:
         """Return the epoch of each position, int64[q], counted from 0."""
+        return positions // max(self.epoch_size, 1)
 
 
 class EpochByEpoch(HandedOut):
@@ -141,8 +143,7 @@ class EpochByEpoch(HandedOut):
         is_uniform: bool = False,
     ) -> None:
         self._starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-        self._epoch = epoch
-        self._kept: dict[int, Int64s] = {}
+        self._indices = lru_cache(_KEPT)(epoch)
         self.num_examples = int(self._starts[-1])
         self.epoch_size = int(sizes[0]) if len(sizes) else 0
         self.batches, self.shuffles, self.is_uniform = batches, shuffles, is_uniform
@@ -171,15 +172,6 @@ class EpochByEpoch(HandedOut):
         """Return the epoch of each position, int64[q], counted from 0."""
         epochs: Int64s = np.searchsorted(self._starts, positions, side="right") - 1
         return epochs
-
-    def _indices(self, epoch: int) -> Int64s:
-        found = self._kept.pop(epoch, None)
-        if found is None:
-            while len(self._kept) > 1:
-                del self._kept[next(iter(self._kept))]
-            found = self._epoch(epoch)
-        self._kept[epoch] = found
-        return found
 
 
 # Epochs that are dealt to processes: each takes its turn at a permutation that starts over.
@@ -237,8 +229,7 @@ class Dealt(HandedOut):
         batch: int | None,
     ) -> None:
         self._num_elements, self._deal, self._epochs = num_elements, deal, epochs
-        self._permutation = permutation
-        self._kept: dict[int, Permutation] = {}
+        self._order = None if permutation is None else lru_cache(_KEPT)(permutation)
         self.epoch_size = deal.size
         self.num_examples = deal.size * epochs
         self.shuffles = self.is_uniform = permutation is not None
@@ -250,7 +241,7 @@ class Dealt(HandedOut):
         """Return the index of the example at each position, int64[q]."""
         epochs, within = np.divmod(positions, max(self.epoch_size, 1))
         places = self._deal.places(within) % max(self._num_elements, 1)
-        if self._permutation is None:
+        if self._order is None:
             return places
         for epoch in np.unique(epochs).tolist():
             here = np.flatnonzero(epochs == epoch)
@@ -270,10 +261,6 @@ class Dealt(HandedOut):
             positions += [within + epoch * self.epoch_size, found + epoch * self.epoch_size]
         return np.concatenate(queries), np.concatenate(positions)
 
-    def epochs_at(self, positions: Int64s) -> Int64s:
-        """Return the epoch of each position, int64[q], counted from 0."""
-        return positions // max(self.epoch_size, 1)
-
     def _places_again(self) -> Int64s:
         """Return the places of the process at which the epoch has started over: its last ones."""
         last = np.arange(max(self._deal.size - self._deal.block, 0), self._deal.size)
@@ -282,22 +269,13 @@ class Dealt(HandedOut):
 
     def _places(self, epoch: int, indices: Int64s) -> Int64s:
         """Return where in an epoch the examples are."""
-        if self._permutation is None:
+        if self._order is None:
             return indices
         order = self._order(epoch)
         inverse = np.empty_like(order)
         inverse[order] = np.arange(len(order), dtype=order.dtype)
         places: Int64s = inverse[indices].astype(np.int64)
         return places
-
-    def _order(self, epoch: int) -> Permutation:
-        found = self._kept.pop(epoch, None)
-        if found is None:
-            while len(self._kept) > 1:
-                del self._kept[next(iter(self._kept))]
-            found = self._permutation(epoch)  # type: ignore[misc]  # asked for where it is
-        self._kept[epoch] = found
-        return found
 
 
 # What both look up, and how batches follow from lengths.
@@ -318,22 +296,3 @@ def matches(wanted: Int64s, there: Int64s) -> tuple[Int64s, Int64s]:
     # The pairs of one place are a run of queries; `nth` counts within it.
     nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     return order[np.repeat(first, count) + nth], np.repeat(found, count)
-
-
-def batches_of_epochs(
-    sizes: Sequence[int], batch: int | None, *, drop_remainder: bool
-) -> tuple[list[int], Batches | None]:
-    """Return (examples handed out of each epoch, its batches), where batches end with an epoch."""
-    if batch is None:
-        return list(sizes), None
-    kept = [size // batch * batch if drop_remainder else size for size in sizes]
-    if len(set(kept)) == 1:
-        return kept, EqualBatches(kept[0], batch, epochs=len(kept))
-    return kept, UnequalBatches(
-        np.concatenate([_NONE, *(_batch_sizes(size, batch) for size in kept)])
-    )
-
-
-def _batch_sizes(size: int, batch: int) -> Int64s:
-    full, rest = divmod(size, batch)
-    return np.append(np.full(full, batch, np.int64), [rest] if rest else _NONE)

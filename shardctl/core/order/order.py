@@ -57,7 +57,6 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
-    finds_in_pieces: whether `positions_in_pieces` has more than one.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
     """
@@ -70,7 +69,6 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
-    finds_in_pieces = False
     handed_out: HandedOut | None = None
     _ranges: tuple[SplitRange, ...]
 

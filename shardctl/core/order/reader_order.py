@@ -72,7 +72,6 @@ class ReaderOrder(Order):
     """
 
     continued_by = "file_instructions"
-    finds_in_pieces = True
 
     @checked
     def __init__(

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from shardctl.core.phrase import Argument, Placeholder, spelled
 from shardctl.core.settings.names import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
-from shardctl.core.text import printable, quoted
+from shardctl.core.settings.table import SETTINGS
 from shardctl.errors import UsageError
 
 SettingsDocument = dict[str, Any]
@@ -40,7 +38,7 @@ def settings_of_document(document: Mapping[str, object], where: str) -> ReadSett
     >>> settings_of_document({"cycle": 0}, "pipeline")
     Traceback (most recent call last):
     ...
-    shardctl.errors.UsageError: pipeline.cycle: 0: a number from 1 to 9223372036854775807 is needed
+    shardctl.errors.UsageError: pipeline: cycle=0: a number from 1 to 9223372036854775807 is needed
 
     Raises:
         UsageError: an unknown name, a value outside its range, or two that exclude each other.
@@ -48,29 +46,4 @@ def settings_of_document(document: Mapping[str, object], where: str) -> ReadSett
     try:
         return ReadSettings(**settings_from_document(document))
     except UsageError as error:
-        raise UsageError(as_keys(error, where)) from None
-
-
-def as_keys(text: object, where: str) -> str:
-    """Return a text, or that of an error, that names settings as keys of the mapping `where`.
-
-    >>> from shardctl.core.phrase import phrase
-    >>> as_keys(phrase("{cycle=auto} needs {cpus=N}"), "read")
-    'read.cycle: auto needs read.cpus: N'
-    """
-    return spelled(text, lambda argument: key_of(argument, where))
-
-
-def key_of(argument: Argument, where: str) -> str:
-    """Return an argument as a key of the mapping `where`, with its value where it has one."""
-    setting = SETTING_BY_FIELD.get(argument.name)
-    name = f"{where}.{printable(argument.name if setting is None else setting.name)}"
-    return f"{name}: {_yaml(argument.value)}" if argument.has_value else name
-
-
-def _yaml(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str) and not isinstance(value, Placeholder) and not value.isidentifier():
-        return quoted(value)
-    return printable(str(value), 80)
+        raise UsageError(f"{where}: {error}") from None

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from shardctl.core.phrase import Argument, Phrase, listed, phrase
+from shardctl.core.arguments.checked import shown
+from shardctl.core.phrase import option_name
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS, Setting
-from shardctl.core.text import choices, did_you_mean
+from shardctl.core.text import choices, did_you_mean, either, printable
 from shardctl.errors import UsageError
 
 SETTING_BY_ALIAS: Mapping[str, Setting] = {
@@ -46,17 +47,16 @@ def main_name(key: str) -> str:
     return key.replace("-", "_") if setting is None else setting.name
 
 
-def which_is_meant(shared: str, among: Collection[str] = SETTING_BY_FIELD) -> Phrase | None:
+def which_is_meant(shared: str, among: Collection[str] = SETTING_BY_FIELD) -> str | None:
     """Return what to ask of whoever writes a shared name; None where not two of `among` could be.
 
     >>> which_is_meant("seed", ["shuffle_seed", "buffer_seed"])
-    'it could be shuffle_seed or buffer_seed; say which'
+    'it could be --shuffle-seed or --buffer-seed; say which'
     """
     fields = [field for field in SHARED_NAMES.get(shared.replace("-", "_"), ()) if field in among]
     if len(fields) < 2:
         return None
-    *others, last = map(Argument, fields)
-    return phrase("it could be {} or {}; say which", listed(others, ", "), last)
+    return f"it could be {either(map(option_name, fields))}; say which"
 
 
 def main_names(document: Mapping[str, object]) -> dict[str, object]:
@@ -74,28 +74,19 @@ def main_names(document: Mapping[str, object]) -> dict[str, object]:
     for key, value in document.items():
         shared = which_is_meant(str(key))
         if shared is not None:
-            raise UsageError(phrase("{}: {}", Argument(str(key)), shared))
+            raise UsageError(f"{key}: {shared}")
         setting = setting_called(str(key))
         name = str(key) if setting is None else setting.name
         if name in named:
-            first, second = Argument(written[name]), Argument(str(key))
-            raise UsageError(phrase("{} and {} are one setting; keep one", first, second))
+            raise UsageError(f"{key}: the same setting as {written[name]}; keep one")
         is_theirs = value is None and str(key) != name
-        named[name] = _of_their_none(name, str(key)) if is_theirs else value
+        if is_theirs and name == "epochs":
+            raise UsageError(
+                f"{key}: none stands for a repeat without end; give the number of epochs to follow"
+            )
+        named[name] = _THEIR_NONE.get(name) if is_theirs else value
         written[name] = str(key)
     return named
-
-
-def _of_their_none(name: str, alias: str) -> object:
-    """Return what None under an alias of a setting stands for."""
-    if name == "epochs":
-        raise UsageError(
-            phrase(
-                "{}: none stands for a repeat without end; give the number of epochs to follow",
-                Argument(alias),
-            )
-        )
-    return _THEIR_NONE.get(name)
 
 
 # A mapping of settings as the arguments of `ReadSettings`, whatever names they have there.
@@ -108,8 +99,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
     are put into `ReadSettings`: another may take their place before.
 
     Raises:
-        UsageError: an unknown name, two of one setting, or a value of another kind; `as_keys`
-            spells it as it is there.
+        UsageError: an unknown name, two of one setting, or a value of another kind.
 
     >>> settings_from_document({"shuffle-seed": 32, "batch_size": 8, "host": "1/4"})
     {'shuffle_seed': 32, 'batch': 8, 'host': Host(index=1, count=4)}
@@ -124,8 +114,7 @@ def settings_from_document(document: Mapping[str, object]) -> dict[str, Any]:
         try:
             arguments[setting.field] = setting.kind.typed(setting.kind.from_document(value))
         except UsageError as error:
-            given = Argument(setting.field, value, given=True)
-            raise UsageError(phrase("{}: {}", given, error)) from None
+            raise UsageError(f"{setting.name}={shown(value)}: {error}") from None
     return arguments
 
 
@@ -134,6 +123,4 @@ def no_such_setting(
 ) -> UsageError:
     """Return the error of a key that is none of the names; `others` are understood as well."""
     said, near = choices(names, len(names)), did_you_mean(key, [*names, *others])
-    return UsageError(
-        phrase("{}: no such setting; {}there are: {}", Argument(str(key)), near, said)
-    )
+    return UsageError(f"{printable(str(key))}: no such setting; {near}there are: {said}")

@@ -11,7 +11,7 @@ from shardctl.core.arguments.kinds import made_kind, or_none
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.loaders.loader import LOADERS, READERS, Loader, LoaderName
-from shardctl.core.phrase import Argument, Placeholder, listed, phrase
+from shardctl.core.phrase import option
 from shardctl.core.settings.names import main_names
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
@@ -123,23 +123,17 @@ class ReadSettings:
         self._check_loader()
         if self.cycle == "auto" and self.cpus is None:
             raise UsageError(
-                phrase(
-                    "{cycle=auto} needs {cpus=N}: it stands for a third of the CPUs of the machine "
-                    "that reads"
-                )
+                "--cycle auto needs --cpus N: it stands for a third of the CPUs of the "
+                "machine that reads"
             )
         if self.cpus is not None and self.cycle != "auto":
-            raise UsageError(phrase("{cpus} is read with {cycle=auto} only"))
+            raise UsageError("--cpus is read with --cycle auto only")
         if self.reverse and self.file_order is not None:
-            raise UsageError(
-                phrase("{reverse} and {file_order} are two orders of the files; choose one")
-            )
+            raise UsageError("--reverse and --file-order are two orders of the files; choose one")
         if self.drop_remainder and self.batch is None:
-            raise UsageError(
-                phrase("{drop_remainder=True} needs {batch=N}: it drops the last batch")
-            )
+            raise UsageError("--drop-remainder needs --batch N: it drops the last batch")
         if self.buffer is None and (self.buffer_seed, self.buffer_reshuffle) != (None, None):
-            raise UsageError(phrase("{buffer_seed} and {buffer_reshuffle} need {buffer=N}"))
+            raise UsageError("--buffer-seed and --buffer-reshuffle need --buffer N")
         if self.stages is not None:
             self._check_stages(self.stages)
 
@@ -150,32 +144,24 @@ class ReadSettings:
             if beside:
                 setting = SETTING_BY_FIELD[beside[0]]
                 takers = [name for name in LOADERS if setting.is_read_by(name)]
-                given = Argument(beside[0], getattr(self, beside[0]))
-                only = phrase("{loader=}", loader=Placeholder(" or ".join(takers or LOADERS)))
+                given = option(beside[0], getattr(self, beside[0]))
+                only = f"--loader {' or '.join(takers or LOADERS)}"
                 if beside[0] == "shuffle":
                     raise UsageError(
-                        phrase(
-                            "{}: it could be {shuffle_files} or {buffer}; say which; such a switch "
-                            "is read with {} only",
-                            given,
-                            only,
-                        )
+                        f"{given}: it could be --shuffle-files or --buffer; say which; such a "
+                        f"switch is read with {only} only"
                     )
-                raise UsageError(phrase("{} is read with {} only", given, only))
+                raise UsageError(f"{given} is read with {only} only")
             return
         for name, default in _DEFAULTS.items():
             is_read = SETTING_BY_FIELD[name].is_read_by(loader.name)
             if not is_read and getattr(self, name) != default:
                 given = _argument(name, getattr(self, name))
                 if name in loader.refuses:
-                    raise UsageError(phrase("{}: {}", given, loader.refuses[name]))
+                    raise UsageError(f"{given}: {loader.refuses[name]}")
                 raise UsageError(
-                    phrase(
-                        "{} means nothing to {}; it takes {}",
-                        given,
-                        loader.title,
-                        listed([Argument(each) for each in loader.takes], ", "),
-                    )
+                    f"{given} means nothing to {loader.title}; it takes "
+                    f"{', '.join(map(option, loader.takes))}"
                 )
 
     def _check_stages(self, stages: Pipeline) -> None:
@@ -185,19 +171,15 @@ class ReadSettings:
         if self.host is not None and self.host_mode.reads_all:
             beside.append("host_by")
         if beside:
-            given = Argument(beside[0], getattr(self, beside[0]))
+            given = option(beside[0], getattr(self, beside[0]))
             raise UsageError(
-                phrase(
-                    "{stages} says all that is behind the reader, so {} has no place beside it; "
-                    "write {} there",
-                    given,
-                    _IN_STAGES[beside[0]],
-                )
+                f"--stages says all that is behind the reader, so {given} has no place beside "
+                f"it; write {_IN_STAGES[beside[0]]} there"
             )
         try:
             object.__setattr__(self, "stages", with_known_settings(stages, ReadSettings))
         except UsageError as error:
-            raise UsageError(phrase("{stages}: {}", str(error))) from None
+            raise UsageError(f"--stages: {error!s}") from None
 
     @checked
     def takes(self, name: str) -> bool:
@@ -304,70 +286,57 @@ class ReadSettings:
             self._check_ordered()
         if self.deterministic is False:
             raise UnpredictableOrderError(
-                phrase(
-                    "deterministic=False hands out examples as their decoding ends, in another "
-                    "order each run; leave it out, or use {deterministic=True}"
-                )
+                "deterministic=False hands out examples as their decoding ends, in another "
+                "order each run; leave it out, or use --deterministic"
             )
         self._check_seeds()
         if not self.repeat_files:
             return
         if self.buffer == WHOLE_DATASET:
             raise UsageError(
-                phrase(
-                    "{buffer=-2} (the whole dataset) of {repeat_files=True}, which has no end: the "
-                    "buffer never fills; give {buffer=N}"
-                )
+                "--buffer -2 (the whole dataset) of --repeat-files, which has no end: the "
+                "buffer never fills; give --buffer N"
             )
         if self.pass_index:
             raise UnpredictableOrderError(
-                phrase(
-                    "{pass_index} after a pass of {repeat_files=True}: that pass has no end, and "
-                    "where it was cut leaves the file order to timing; build the dataset anew, "
-                    "which is pass 0"
-                )
+                "--pass after a pass of --repeat-files: that pass has no end, and where it "
+                "was cut leaves the file order to timing; build the dataset anew, which is "
+                "pass 0"
             )
 
     def _check_seeds(self) -> None:
         if self.shuffles_files and self.shuffle_seed is None:
             if self.global_seed is None:
                 raise UnpredictableOrderError(
-                    phrase(
-                        "{shuffle_files=True} without a seed has another order in each run; "
-                        "give {shuffle_seed=N}"
-                    )
+                    "--shuffle-files without a seed has another order in each run; give "
+                    "--shuffle-seed N"
                 )
             if not self.deterministic:
                 raise UnpredictableOrderError(
-                    phrase(
-                        "{shuffle_files=True} with a global seed only: TFDS then interleaves with "
-                        "deterministic=False, so the order of the examples depends on timing; give "
-                        "{shuffle_seed=N}, or {deterministic=True} where ReadConfig.options says so"
-                    )
+                    "--shuffle-files with a global seed only: TFDS then interleaves with "
+                    "deterministic=False, so the order of the examples depends on timing; "
+                    "give --shuffle-seed N, or --deterministic where ReadConfig.options says "
+                    "so"
                 )
         if self.buffer_is_open:
             raise UnpredictableOrderError(
-                phrase(
-                    "{buffer} without a seed has another order in each run; only the seed that the "
-                    "run itself has will do: {buffer_seed=N} of its ds.shuffle, or {global_seed=N} "
-                    "where tf.random.set_seed(N) is called"
-                )
+                "--buffer without a seed has another order in each run; only the seed that "
+                "the run itself has will do: --buffer-seed N of its ds.shuffle, or "
+                "--global-seed N where tf.random.set_seed(N) is called"
             )
 
     def _check_ordered(self) -> None:
         reasons = []
         if self.shuffles_files:
-            reasons.append(Argument("shuffle_files", True))
+            reasons.append(option("shuffle_files", True))
         # "auto" is interleave_cycle_length=None, which is not 1 on any machine.
         if self.cycle not in (None, ORDERED_CYCLE):
-            reasons.append(Argument("cycle", self.cycle))
+            reasons.append(option("cycle", self.cycle))
         if reasons:
             raise UsageError(
-                phrase(
-                    "this is an ordered dataset (disable_shuffling=True): TFDS refuses {}, because "
-                    "examples would not be read in order; without them it is read shard by shard",
-                    listed(reasons),
-                )
+                "this is an ordered dataset (disable_shuffling=True): TFDS refuses "
+                f"{' and '.join(reasons)}, because examples would not be read in order; without "
+                "them it is read shard by shard"
             )
 
 
@@ -410,12 +379,12 @@ def as_settings(given: SettingsLike | None) -> ReadSettings:
     return settings
 
 
-def _argument(name: str, value: Any) -> Argument:
+def _argument(name: str, value: Any) -> str:
     """Return a setting as it was given; of a list of files its name alone."""
     text = _text_of(value)
     if text is None and isinstance(value, tuple):
-        return Argument(name)
-    return Argument(name, value if text is None else text)
+        return option(name)
+    return option(name, value if text is None else text)
 
 
 def _text_of(value: Any) -> str | None:
@@ -529,11 +498,6 @@ PyTorch's DataLoader reads here; give resume the options
     if settings.reader.on_tf_data:
         return
     raise UsageError(
-        phrase(
-            "{loader=}: {} is of TFDS's reader on tf.data, and {} reads here; {}",
-            what,
-            settings.reader.title,
-            instead,
-            loader=settings.loader,
-        )
+        f"--loader {settings.loader}: {what} is of TFDS's reader on tf.data, and "
+        f"{settings.reader.title} reads here; {instead}"
     )

@@ -7,13 +7,12 @@ is an entry here and a field of `ReadSettings`. Importing it loads neither numpy
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
 from shardctl.core.loaders.loader import LOADERS, READERS
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.kinds import (
     BufferSize,
     FileNames,
@@ -34,7 +33,7 @@ InForce = Mapping[str, Any]
 ValueInForce = Callable[[Any, bool], object]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Setting:
     """A setting of TFDS's reader or of the pipeline behind it, or of another loader.
 
@@ -47,23 +46,22 @@ class Setting:
     field: of `ReadSettings`, where it is not the name.
     in_force: its value in a document, of settings and of whether the dataset is ordered; None is
         what no part of the pipeline reads. Without a rule it is the value as it was set.
-    said: its words in the line that names a pipeline, "" where there is nothing to say, after
-        those of a lower `place`.
-    is_rare: left out of documents where it is None.
+    words: those in the line that names a pipeline, after those of a lower `place`: of its value
+        where it is set, of a switch that is on or off, or of all settings in force.
     """
 
     name: str
     kind: SettingKind
     help: str
+    _: KW_ONLY
     stands_for: str = ""
     default: str = ""
     aliases: tuple[str, ...] = ()
     about: Literal["order", "hosts", "loader"] = "order"
     field: str = ""
     in_force: ValueInForce | None = None
-    said: Callable[[InForce], str] | None = None
+    words: str | tuple[str, str] | Callable[[InForce], str] = ""
     place: int = 0
-    is_rare: bool = False
 
     def __post_init__(self) -> None:
         if not self.field:
@@ -75,6 +73,20 @@ class Setting:
     def option(self) -> str:
         """Its option on the command line; a switch also has `--no-..`."""
         return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def is_rare(self) -> bool:
+        """Whether it is left out of documents where it is None."""
+        return self.about == "loader" or self.name == "stages"
+
+    def said(self, in_force: InForce) -> str:
+        """Return its words in the line that names a pipeline, "" where there is nothing to say."""
+        value, words = in_force.get(self.name), self.words
+        if callable(words):
+            return words(in_force)
+        if isinstance(words, tuple):
+            return "" if value is None else words[0] if value else words[1]
+        return "" if value is None or value is False else words.format(value)
 
     def is_read_by(self, name: str) -> bool:
         """Return whether it means anything to the loader of a name.
@@ -142,10 +154,6 @@ def _host(in_force: InForce) -> str:
     return f"host {in_force['host']}" if by is None else f"host {in_force['host']} by {by}"
 
 
-def _either(switch: object, yes: str, no: str) -> str:
-    return "" if switch is None else yes if switch else no
-
-
 def _loader(in_force: InForce) -> str:
     loader = LOADERS.get(in_force.get("loader", ""))
     if loader is None:
@@ -171,305 +179,100 @@ def _stages(document: object) -> str:
 _HOST_CALLS = f"{', '.join(_CALLS)} or {_LAST_CALL}"
 
 # The order is that of documents and of help pages.
+# fmt: off
 SETTINGS: tuple[Setting, ...] = (
-    Setting(
-        name="cycle",
-        kind=WholeNumber(least=1, words=("auto",)),
-        help="Files read in turn.",
+    Setting("cycle", WholeNumber(least=1, words=("auto",)), "Files read in turn.",
         default=f"{DEFAULT_CYCLE}, or {ORDERED_CYCLE} for an ordered dataset",
         aliases=("interleave_cycle_length", "cycle_length"),
         # The number that "auto" comes to on those CPUs, so nothing is left to say about them.
-        in_force=lambda settings, ordered: settings.cycle_length(ordered=ordered),
-        said=lambda in_force: "" if in_force["cycle"] is None else f"cycle {in_force['cycle']}",
-    ),
-    Setting(
-        name="cpus",
-        kind=WholeNumber(least=1),
-        help=phrase("CPUs of the machine that reads, for {cycle=auto}."),
-        in_force=lambda settings, ordered: None,
-    ),
-    Setting(
-        name="block",
-        kind=WholeNumber(least=1),
-        help="Examples read from a file before the next has its turn.",
-        default=f"{DEFAULT_BLOCK}",
-        aliases=("interleave_block_length", "block_length"),
-        said=lambda in_force: "" if in_force["block"] is None else f"block {in_force['block']}",
-    ),
-    Setting(
-        name="shuffle_files",
-        kind=Switch(),
-        help="Shuffle the files.",
-        in_force=lambda settings, ordered: settings.shuffles_files,
-        said=_files_shuffled,
-        place=2,
-    ),
-    Setting(
-        name="shuffle_seed",
-        kind=WholeNumber(),
-        help=phrase("Seed of that shuffle; implies {shuffle_files=True}."),
+        in_force=lambda s, ordered: s.cycle_length(ordered=ordered), words="cycle {}"),
+    Setting("cpus", WholeNumber(least=1), "CPUs of the machine that reads, for --cycle auto.",
+        in_force=lambda s, ordered: None),
+    Setting("block", WholeNumber(least=1),
+        "Examples read from a file before the next has its turn.", default=f"{DEFAULT_BLOCK}",
+        aliases=("interleave_block_length", "block_length"), words="block {}"),
+    Setting("shuffle_files", Switch(), "Shuffle the files.",
+        in_force=lambda s, ordered: s.shuffles_files, words=_files_shuffled, place=2),
+    Setting("shuffle_seed", WholeNumber(), "Seed of that shuffle; implies --shuffle-files.",
         in_force=lambda s, ordered: s.shuffle_seed if s.shuffles_files else None,
         # With the files, where these are what it shuffles.
-        said=lambda in_force: (
-            f"seed {in_force['shuffle_seed']}"
-            if in_force.get("loader") and in_force["shuffle_seed"] is not None
-            else ""
-        ),
-        place=2,
-    ),
-    Setting(
-        name="reshuffle",
-        kind=Switch(),
-        help="Shuffle the files anew each epoch.",
-        default="yes, as TFDS",
+        words=lambda s: _with_seed("", s["shuffle_seed"]).removeprefix(" with ")
+        if s.get("loader") else "", place=2),
+    Setting("reshuffle", Switch(), "Shuffle the files anew each epoch.", default="yes, as TFDS",
         aliases=("shuffle_reshuffle_each_iteration",),
-        in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None,
-    ),
-    Setting(
-        name="deterministic",
-        kind=Switch(),
-        help="Hand out examples in order; without it the order is open.",
-        default="TFDS's",
-    ),
-    Setting(
-        name="buffer",
-        kind=BufferSize(least=1),
-        help="Shuffle in a buffer of N examples, -2 for all.",
+        in_force=lambda s, ordered: s.reshuffle is not False if s.shuffles_files else None),
+    Setting("deterministic", Switch(), "Hand out examples in order; without it the order is open.",
+        default="TFDS's"),
+    Setting("buffer", BufferSize(least=1), "Shuffle in a buffer of N examples, -2 for all.",
         aliases=("buffer_size", "shuffle_buffer", "shuffle_buffer_size"),
-        in_force=lambda s, ordered: _buffer_in_force(s),
-        said=_buffer,
-        place=5,
-    ),
-    Setting(
-        name="buffer_seed",
-        kind=WholeNumber(),
-        help="Seed of that buffer.",
-        aliases=("shuffle_buffer_seed",),
-    ),
-    Setting(
-        name="buffer_reshuffle",
-        kind=Switch(),
-        help="Shuffle in the buffer anew each epoch.",
-        default="yes",
+        in_force=lambda s, ordered: _buffer_in_force(s), words=_buffer, place=5),
+    Setting("buffer_seed", WholeNumber(), "Seed of that buffer.", aliases=("shuffle_buffer_seed",)),
+    Setting("buffer_reshuffle", Switch(), "Shuffle in the buffer anew each epoch.", default="yes",
         aliases=("reshuffle_each_iteration",),
-        in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False,
-    ),
-    Setting(
-        name="global_seed",
-        kind=WholeNumber(),
-        help="TensorFlow's seed for what has none of its own.",
-        aliases=("set_seed", "set_random_seed"),
-        said=lambda in_force: (
-            "" if in_force["global_seed"] is None else f"global seed {in_force['global_seed']}"
-        ),
-        place=6,
-    ),
-    Setting(
-        name="epochs",
-        kind=WholeNumber(least=1),
-        help="Times that everything is read, after the shuffle.",
-        default="1",
-        aliases=("num_epochs", "repeat"),
-        said=lambda in_force: (
-            f"{in_force['epochs']} epochs" if (in_force["epochs"] or 1) > 1 else ""
-        ),
-        place=7,
-    ),
-    Setting(
-        name="repeat_files",
-        kind=Switch(),
-        help=phrase(
-            "Repeat the files for ever, of which as many examples are followed as {epochs=N} hold."
-        ),
-        aliases=("repeat_filenames",),
-        said=lambda in_force: "files repeated" if in_force["repeat_files"] else "",
-        place=3,
-    ),
-    Setting(
-        name="reverse",
-        kind=Switch(),
-        help="Files back to front.",
-        said=_files_in_order,
-        place=1,
-    ),
-    Setting(
-        name="file_order",
-        kind=FileNames(),
-        help="Files as a list names them, a line each; - is stdin.",
-    ),
-    Setting(
-        name="host",
-        kind=WhichHost(),
-        help="Host I of N, from 0.",
-        about="hosts",
-        said=_host,
-        place=4,
-    ),
-    Setting(
-        name="host_by",
-        kind=Word(words=HOST_MODES),
-        help="How hosts share the examples.",
-        stands_for=_HOST_CALLS,
-        default=DEFAULT_HOST_MODE,
-        about="hosts",
-    ),
-    Setting(
-        name="batch",
-        kind=WholeNumber(least=1),
-        help="Examples of a batch.",
-        aliases=("batch_size",),
-        said=_batches,
-        place=8,
-    ),
-    Setting(
-        name="drop_remainder",
-        kind=Switch(),
-        help="Drop a last partial batch.",
-    ),
-    Setting(
-        name="stages",
-        kind=StageList(),
-        help="All that is behind the reader, in the order of the script, as 'cache | shuffle(9)'.",
-        said=lambda in_force: _stages(in_force.get("stages")),
-        place=8,
-        is_rare=True,
-    ),
-    Setting(
-        name="pass",
-        field="pass_index",
-        kind=WholeNumber(least=0),
-        help="Iteration of the same dataset object, from 0.",
-        default="0",
-        aliases=("pass_index",),
-        said=lambda in_force: f"pass {in_force['pass']}" if in_force["pass"] else "",
-        place=9,
-    ),
-    Setting(
-        name="loop",
-        kind=Word(words=get_args(Loop)),
-        help="Who iterates; Keras takes two iterators an epoch.",
-        default="python",
-        said=lambda in_force: "Keras fit" if in_force["loop"] not in ("python", None) else "",
-        place=10,
-    ),
-    Setting(
-        name="loader",
-        kind=Word(words=READERS),
-        help="Who reads.",
-        stands_for="tf.data, Grain, PyTorch, Hugging Face",
-        default="tfds",
-        about="loader",
-        said=_loader,
-        place=-1,
-        is_rare=True,
-    ),
-    Setting(
-        name="loader_version",
-        kind=VersionNumber(),
-        help="Version of the loader's library.",
-        stands_for="pip show",
-        default="the installed one, else the newest known",
-        about="loader",
-        is_rare=True,
-    ),
-    Setting(
-        name="shuffle",
-        kind=Switch(),
-        help=phrase("Shuffle, with {global_seed=N}."),
-        stands_for="DataLoader(shuffle)",
-        about="loader",
-        said=lambda in_force: _either(in_force.get("shuffle"), "shuffled", "not shuffled"),
-        place=1,
-        is_rare=True,
-    ),
-    Setting(
-        name="workers",
-        kind=WholeNumber(least=0),
-        help="Worker processes of the loader.",
-        stands_for="worker_count of Grain, num_workers of PyTorch",
-        default="0",
-        about="loader",
+        in_force=lambda s, ordered: None if s.buffer is None else s.buffer_reshuffle is not False),
+    Setting("global_seed", WholeNumber(), "TensorFlow's seed for what has none of its own.",
+        aliases=("set_seed", "set_random_seed"), words="global seed {}", place=6),
+    Setting("epochs", WholeNumber(least=1), "Times that everything is read, after the shuffle.",
+        default="1", aliases=("num_epochs", "repeat"),
+        words=lambda s: f"{s['epochs']} epochs" if (s["epochs"] or 1) > 1 else "", place=7),
+    Setting("repeat_files", Switch(),
+        "Repeat the files for ever, followed for as many examples as --epochs N hold.",
+        aliases=("repeat_filenames",), words="files repeated", place=3),
+    Setting("reverse", Switch(), "Files back to front.", words=_files_in_order, place=1),
+    Setting("file_order", FileNames(), "Files as a list names them, a line each; - is stdin."),
+    Setting("host", WhichHost(), "Host I of N, from 0.", words=_host, place=4, about="hosts"),
+    Setting("host_by", Word(words=HOST_MODES), "How hosts share the examples.",
+        stands_for=_HOST_CALLS, default=DEFAULT_HOST_MODE, about="hosts"),
+    Setting("batch", WholeNumber(least=1), "Examples of a batch.", aliases=("batch_size",),
+        words=_batches, place=8),
+    Setting("drop_remainder", Switch(), "Drop a last partial batch."),
+    Setting("stages", StageList(),
+        "All that is behind the reader, in the order of the script, as 'cache | shuffle(9)'.",
+        words=lambda in_force: _stages(in_force.get("stages")), place=8),
+    Setting("pass", WholeNumber(least=0), "Iteration of the same dataset object, from 0.",
+        field="pass_index", default="0", aliases=("pass_index",),
+        words=lambda s: f"pass {s['pass']}" if s["pass"] else "", place=9),
+    Setting("loop", Word(words=get_args(Loop)),
+        "Who iterates; Keras takes two iterators an epoch.", default="python",
+        words=lambda s: "Keras fit" if s["loop"] not in ("python", None) else "", place=10),
+    Setting("loader", Word(words=READERS), "Who reads.",
+        stands_for="tf.data, Grain, PyTorch, Hugging Face", default="tfds", words=_loader, place=-1,
+        about="loader"),
+    Setting("loader_version", VersionNumber(), "Version of the loader's library.",
+        stands_for="pip show", default="the installed one, else the newest known", about="loader"),
+    Setting("shuffle", Switch(), "Shuffle, with --global-seed N.",
+        stands_for="DataLoader(shuffle)", words=("shuffled", "not shuffled"), place=1,
+        about="loader"),
+    Setting("workers", WholeNumber(least=0), "Worker processes of the loader.",
+        stands_for="worker_count of Grain, num_workers of PyTorch", default="0",
         in_force=lambda s, ordered: s.workers or 0,
-        said=lambda in_force: (
-            counted(in_force["workers"], "worker") if in_force.get("workers") else ""
-        ),
-        place=7,
-        is_rare=True,
-    ),
-    Setting(
-        name="persistent_workers",
-        kind=Switch(),
-        help="Keep the worker processes from epoch to epoch.",
-        stands_for="DataLoader(persistent_workers)",
-        about="loader",
-        said=lambda in_force: "kept for all epochs" if in_force.get("persistent_workers") else "",
-        place=8,
-        is_rare=True,
-    ),
-    Setting(
-        name="drop_shard_remainder",
-        kind=Switch(),
-        help="Leave out what hosts cannot share evenly.",
+        words=lambda s: counted(s["workers"], "worker") if s.get("workers") else "", place=7,
+        about="loader"),
+    Setting("persistent_workers", Switch(), "Keep the worker processes from epoch to epoch.",
+        stands_for="DataLoader(persistent_workers)", words="kept for all epochs", place=8,
+        about="loader"),
+    Setting("drop_shard_remainder", Switch(), "Leave out what hosts cannot share evenly.",
         stands_for="ShardOptions(drop_remainder) of Grain, drop_last of DistributedSampler",
-        about="loader",
-        said=lambda in_force: (
-            "what hosts cannot share dropped" if in_force.get("drop_shard_remainder") else ""
-        ),
-        place=4,
-        is_rare=True,
-    ),
-    Setting(
-        name="streaming",
-        kind=Switch(),
-        help="Read shard by shard instead of by index.",
+        words="what hosts cannot share dropped", place=4, about="loader"),
+    Setting("streaming", Switch(), "Read shard by shard instead of by index.",
         stands_for="load_dataset(streaming)",
-        about="loader",
         in_force=lambda s, ordered: s.streaming if s.buffer is None else True,
-        said=lambda in_force: _either(in_force.get("streaming"), "streamed", "read by index"),
-        place=1,
-        is_rare=True,
-    ),
-    Setting(
-        name="arrow",
-        kind=Switch(),
-        help="Stream tables, not rows of a generator.",
+        words=("streamed", "read by index"), place=1, about="loader"),
+    Setting("arrow", Switch(), "Stream tables, not rows of a generator.",
         stands_for="to_iterable_dataset, not from_generator",
-        about="loader",
-        said=lambda in_force: _either(in_force.get("arrow"), "as tables", "as rows of a generator"),
-        place=1,
-        is_rare=True,
-    ),
-    Setting(
-        name="before_shuffle",
-        kind=Word(words=BEFORE_SHUFFLE, of="CALL"),
-        help="Call before the shuffle, as map or cast_column.",
-        stands_for="load_dataset(streaming).map(..).shuffle(..)",
-        about="loader",
-        said=lambda in_force: (
-            f"{in_force['before_shuffle']} before the shuffle"
-            if in_force.get("before_shuffle")
-            else ""
-        ),
-        place=1,
-        is_rare=True,
-    ),
-    Setting(
-        name="input_shards",
-        kind=WholeNumber(least=1),
-        help="Shards that fill the buffer in turn.",
+        words=("as tables", "as rows of a generator"), place=1, about="loader"),
+    Setting("before_shuffle", Word(words=BEFORE_SHUFFLE, of="CALL"),
+        "Call before the shuffle, as map or cast_column.",
+        stands_for="load_dataset(streaming).map(..).shuffle(..)", words="{} before the shuffle",
+        place=1, about="loader"),
+    Setting("input_shards", WholeNumber(least=1), "Shards that fill the buffer in turn.",
         stands_for="IterableDataset.shuffle(max_buffer_input_shards)",
-        about="loader",
-        said=lambda in_force: (
-            f"from {counted(in_force['input_shards'], 'shard')} in turn"
-            if in_force.get("input_shards")
-            else ""
-        ),
-        place=5,
-        is_rare=True,
-    ),
+        words=lambda s: f"from {counted(s['input_shards'], 'shard')} in turn"
+        if s.get("input_shards") else "", place=5, about="loader"),
 )
+# fmt: on
 
 SETTING_BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in SETTINGS}
 SETTING_BY_FIELD: Mapping[str, Setting] = {setting.field: setting for setting in SETTINGS}
-ENDLESS = phrase("{repeat_files=True}")  # what has no end, in texts about it
+ENDLESS = "--repeat-files"  # what has no end, in texts about it
 OF_EPOCHS = ("stages", "epochs", "repeat_files")  # the fields that say how often all is read

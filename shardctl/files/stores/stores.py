@@ -50,6 +50,27 @@ def has_lost_a_slash(path: str) -> bool:
     return _ONE_SLASH.search(path) is not None
 
 
+def as_bytes(text: str) -> bytes:
+    """Return the bytes of a path, by which TensorFlow and `LC_ALL=C ls` sort.
+
+    >>> sorted(["Z", "a", "é"], key=as_bytes)
+    ['Z', 'a', 'é']
+    """
+    return text.encode("utf-8", "surrogateescape")
+
+
+def split_path(path: str) -> tuple[str, str]:
+    r"""Return the folder of a path, with the slash at its end, and the name behind it.
+
+    >>> split_path("gs://bucket/data/a"), split_path("a")
+    (('gs://bucket/data/', 'a'), ('', 'a'))
+    """
+    at = path.rfind("/") + 1
+    if os.sep != "/" and not is_remote(path):
+        at = max(at, path.rfind(os.sep) + 1)
+    return path[:at], path[at:]
+
+
 def store_of(path: str) -> Store:
     """Return the store of a path, by its scheme.
 

@@ -11,7 +11,6 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.provided import provided
-from shardctl.core.settings.document import as_keys
 from shardctl.core.settings.names import settings_from_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.hash_tree import HashTree
@@ -113,7 +112,7 @@ def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, An
     try:
         return settings_from_document(document)
     except UsageError as error:
-        raise UsageError(as_keys(error, "the snapshot's pipeline")) from None
+        raise UsageError(f"the snapshot's pipeline: {error}") from None
 
 
 def redigested(pinned: PinnedOrder, version: int) -> PinnedOrder | None:

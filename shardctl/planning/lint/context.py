@@ -17,7 +17,7 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.phrase import Argument, Placeholder, phrase
+from shardctl.core.phrase import Argument, Placeholder, phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
@@ -25,7 +25,7 @@ from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Count, Source, Stage
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import ShardctlError, UsageError
+from shardctl.errors import ShardctlError
 from shardctl.planning.lint.chains import AnyStage, Chain, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Usage:
             value = getattr(self, name)
             if value is not None and not 0 < value <= INT64_MAX:
                 bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
-                raise UsageError(phrase("{}: a number{} is needed", Argument(name, value), bound))
+                raise refused("{}: a number{} is needed", Argument(name, value), bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,8 +280,8 @@ class LintContext:
         """Yield all that draws random numbers: the files, buffers and mixtures."""
         if self.settings.shuffles_files:
             seed = Argument("shuffle_seed", Placeholder("N"))
-            what, own = "files are shuffled in another order", self.settings.shuffle_seed
-            yield Seeded(what, own, Argument("shuffle_seed"), seed, ("shuffle_files",))
+            what, given = "files are shuffled in another order", self.settings.shuffle_seed
+            yield Seeded(what, given, Argument("shuffle_seed"), seed, ("shuffle_files",))
         for who, stage in self.shuffles_at():
             name, fix = f"the seed of {text_of_part(stage)}", f"shuffle({stage.buffer}, seed=N)"
             if stage.buffer != 1 and self.writes_stages:

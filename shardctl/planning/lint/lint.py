@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.settings.read_settings import (
     SHORT_FORM,
     ReadSettings,
@@ -20,7 +20,6 @@ from shardctl.core.stages.pipelines import sources_of
 from shardctl.core.stages.stages import Read as StageRead
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, nearest_first
-from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.lint.context import LintContext, Read, Usage, is_evaluation
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
@@ -110,8 +109,9 @@ def lint(
     usage = Usage() if usage is None else usage
     host = settings.host
     if host is not None and usage.hosts not in (None, host.count):
-        text = "{host=} and {hosts=}: two numbers of hosts; choose one"
-        raise UsageError(phrase(text, host=host, hosts=usage.hosts))
+        raise refused(
+            "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=usage.hosts
+        )
     if specs is None:
         specs = default_specs(dataset, evaluated, settings)
     resolved = [resolve_subsplit(spec, dataset) for spec in specs]
@@ -192,9 +192,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
             if name == "ignore" and prefix.upper() in _RETIRED:
                 continue  # as files of projects have it
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
-                raise UsageError(
-                    phrase("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
-                )
+                raise refused("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
     return tuple(
         rule
         for rule in LINT_RULES
@@ -220,7 +218,7 @@ def explained(code: str) -> Rule:
     for rule in LINT_RULES:
         if code.upper() == rule.code or code == rule.name:
             return rule
-    raise UsageError(phrase("{code!}: {}", _no_such_code(code), code=code))
+    raise refused("{code!}: {}", _no_such_code(code), code=code)
 
 
 def _no_such_code(code: str) -> str:

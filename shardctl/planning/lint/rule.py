@@ -76,12 +76,12 @@ class Rule:
     @property
     def name(self) -> str:
         """What people may call it in place of its code."""
-        return _told()[self.code][0]["name"]
+        return str(_told()[self.code][0]["name"])
 
     @property
     def title(self) -> str:
         """What is found, in a few words."""
-        return _told()[self.code][0]["title"]
+        return str(_told()[self.code][0]["title"])
 
     @property
     def severity(self) -> Severity:

@@ -6,14 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
-from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.quality.metrics import batch_coverage
 from shardctl.planning.quality.sample import (
@@ -22,8 +21,8 @@ from shardctl.planning.quality.sample import (
     OrderSample,
     codes_of_stretches,
     epoch_length,
-    is_drawn,
     sample_epoch,
+    stretches,
 )
 from shardctl.planning.quality.score import Metric
 from shardctl.planning.quality.storage_order import StorageOrder, storage_order
@@ -77,26 +76,23 @@ def across_epochs(question: Question, order: Order, sample: OrderSample) -> Acro
 
     None where the next pass depends on timing.
     """
-    settings, epoch, unit = question.settings, 1, "epoch"
-    second = order
-    if not order.has_second_epoch:
-        following: dict[str, int] = {"pass_index": settings.pass_index + 1}
-        epoch, unit = 0, "pass"
-        if not settings.takes("pass_index"):
-            following, epoch, unit = {"epochs": 2}, 1, "epoch"  # a second one is all there is
-        try:
-            second = question.order(replace(settings, **following))  # type: ignore[arg-type]
-            again = sample_epoch(second, epoch=epoch, window=question.window)
-        except UnpredictableOrderError:
-            return None
-    else:
+    settings, epoch, unit, second = question.settings, 1, "epoch", order
+    try:
+        if not order.has_second_epoch:
+            following: dict[str, Any] = {"epochs": 2}  # a second one is all there is
+            if settings.takes("pass_index"):
+                following, epoch, unit = {"pass_index": settings.pass_index + 1}, 0, "pass"
+            second = question.order(replace(settings, **following))
         again = sample_epoch(second, epoch=epoch, window=question.window)
+    except UnpredictableOrderError:
+        return None
     # The last epoch of a pass may be cut short by a batch that is dropped.
     length = min(sample.length, again.length)
     first, other = sample.ranks[:, :length], again.ranks[:, :length]
     return AcrossEpochs(
         unit=unit,
-        same_order=_same_order(order, second, epoch, sample, again),
+        # Equal numbers are drawn of equal seeds alone.
+        same_order=np.array_equal(sample.codes, again.codes),
         correlation=_correlation(
             _centred(first, sample.num_ranks), _centred(other, again.num_ranks)
         ),
@@ -118,26 +114,20 @@ def _correlation(first: Floats, second: Floats) -> float:
     return max(-1.0, min(1.0, float((first * second).mean())))
 
 
-def _same_order(
-    order: Order, second: Order, epoch: int, sample: OrderSample, again: OrderSample
-) -> bool:
-    if not np.array_equal(sample.codes, again.codes):
-        return False
-    if not (sample.buffer_drawn and is_drawn(order) and is_drawn(second)):
-        return True
-    # Both are drawn, not replayed: equal samples say little, and the seeds have to be equal too.
-    seeds, others = order.seeds, second.seeds
-    files = not order.settings.shuffles_files or seeds.of_files(0) == others.of_files(epoch)
-    return files and seeds.of_buffer(0) == others.of_buffer(epoch)
-
-
 def _neighbours_kept(
     second: Order, epoch: int, sample: OrderSample, again: OrderSample
 ) -> float | None:
     if sample.complete:
         places = _places(sample.codes[0], again.codes[0])
-    elif isinstance(second, ReaderOrder) and second.reads_by_epoch:
-        places = _read_at(second, epoch, sample.codes)
+    elif second.has_blocks:
+        places = np.full(sample.codes.size, -1)
+        first, last = epoch * second.epoch_size, (epoch + 1) * second.epoch_size
+        for query, positions in second.positions_in_pieces(sample.codes.ravel()):
+            here = np.flatnonzero((positions >= first) & (positions < last))
+            places[query[here]] = positions[here]
+            if positions.min(initial=last) >= last:
+                break
+        places = places.reshape(sample.codes.shape)
     else:
         return None
     follows = (places[..., 1:] == places[..., :-1] + 1) & (places[..., :-1] >= 0)
@@ -158,16 +148,6 @@ def _places(codes: Int64s, others: Int64s) -> Int64s:
     # Of an example that comes twice the last one that is written stays, which is its first place.
     places[others[::-1] - least] = np.arange(len(others))[::-1]
     return places[codes - least]
-
-
-def _read_at(order: ReaderOrder, epoch: int, codes: Int64s) -> Int64s:
-    """Return the positions in an epoch without a buffer, int64 of the shape of `codes`, or -1."""
-    lookup = RowLookup(order.reads, order.codes.first_codes(order.reads))
-    query, rows, offsets = lookup.rows_of(codes.ravel())
-    which, positions = order.reading(epoch).positions(rows, offsets)
-    found = np.full(codes.size, -1, np.int64)
-    found[query[which]] = positions
-    return found.reshape(codes.shape)
 
 
 def across_hosts(question: Question) -> AcrossHosts | None:
@@ -215,16 +195,7 @@ def _own_places(storage: StorageOrder, codes: Int64s) -> Floats:
 
 
 def _joint_coverage(together: StorageOrder, codes: Int64s) -> Metric:
-    ranks, shards = together.of(codes)
-    sample = OrderSample(
-        starts=np.zeros(len(ranks), np.int64),
-        ranks=ranks,
-        shards=shards,
-        codes=codes,
-        num_positions=together.num_ranks,
-        num_ranks=together.num_ranks,
-        shard_sizes=together.shard_sizes,
-    )
+    sample = stretches(together, np.zeros(len(codes), np.int64), codes, together.num_ranks)
     return batch_coverage(sample, min(codes.shape[1], together.num_ranks))
 
 

@@ -12,7 +12,7 @@ from shardctl.core.arguments.values import byte_count
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import Argument, listed, phrase, refused
 from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -36,7 +36,6 @@ from shardctl.planning.quality.metrics import (
     shards_in_batch,
 )
 from shardctl.planning.quality.sample import (
-    KeptSample,
     OrderSample,
     Sampled,
     epoch_length,
@@ -81,7 +80,7 @@ class Quality(Tabular):
     question: what was measured, for what it would be under other settings.
     element_size, buffer_bytes: what an example, and the whole buffer, take in memory; None where
         that is not known, or there is no buffer. memory: what an amount of memory buys.
-    sampled: None where every position is measured. kept: what was measured, in little memory.
+    sample: what was measured, of which pictures are made. sampled: None where that is all of it.
     """
 
     spec: str
@@ -104,13 +103,8 @@ class Quality(Tabular):
     memory: MemoryBudget | None
     sampled: Sampled | None
     question: Question = field(repr=False, compare=False)
-    kept: KeptSample = field(repr=False, compare=False)
+    sample: OrderSample = field(repr=False, compare=False)
     warnings: tuple[str, ...] = ()
-
-    @property
-    def sample(self) -> OrderSample:
-        """What was measured, of which pictures are made; made anew of what is kept of it."""
-        return self.kept.of(self.order)
 
     @property
     def weakest(self) -> Metric:
@@ -214,8 +208,6 @@ def quality_of(
     window = _window(order, num_examples)
     splits = tuple({piece.split.name: piece.split for piece in planned.ranges}.values())
     question = Question(
-        dataset=order.dataset,
-        ranges=planned.ranges,
         settings=order.settings,
         window=window,
         num_classes=num_classes,
@@ -250,7 +242,7 @@ def quality_of(
         memory=None if budget is None else memory_budget(question, budget),
         sampled=sample.sampled,
         question=question,
-        kept=sample.kept,
+        sample=sample,
         warnings=(*planned.resolved.warnings, *planned.of_version, *_notes(assumed, order)),
     )
 
@@ -296,23 +288,21 @@ def _check(spec: str, num_examples: int, num_classes: int | None, target: float 
             f"the quality of an order needs 2 examples at least, and {spec} has {num_examples} here"
         )
     if num_classes is not None and not 0 <= num_classes <= num_examples:
-        raise UsageError(
-            phrase(
-                "{num_classes=}: {} has {} examples; give 1 to that many",
-                spec,
-                num_examples,
-                num_classes=num_classes,
-            )
+        raise refused(
+            "{num_classes=}: {} has {} examples; give 1 to that many",
+            spec,
+            num_examples,
+            num_classes=num_classes,
         )
     if target is not None and not 0 < target <= 1:
-        raise UsageError(phrase("{target=}: a score above 0, at most 1, is needed", target=target))
+        raise refused("{target=}: a score above 0, at most 1, is needed", target=target)
 
 
 def _bytes(name: str, value: int | str | None) -> int | None:
     try:
         return None if value is None else byte_count(value)
     except UsageError as error:
-        raise UsageError(phrase("{}: {}", Argument(name, value, given=True), error)) from None
+        raise refused("{}: {}", Argument(name, value, given=True), error) from None
 
 
 def _window(order: Order, num_examples: int) -> int:
@@ -365,12 +355,10 @@ def minimum_score(value: object) -> float | Verdict:
     except ValueError:
         number = -1.0
     if not 0 <= number <= 1:  # also refuses nan
-        raise UsageError(
-            phrase(
-                "{min_score!}: a score from 0 to 1, or {}, is needed",
-                either(MINIMUM_WORDS),
-                min_score=value,
-            )
+        raise refused(
+            "{min_score!}: a score from 0 to 1, or {}, is needed",
+            either(MINIMUM_WORDS),
+            min_score=value,
         )
     return number
 

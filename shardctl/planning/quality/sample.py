@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeGuard
 
@@ -102,45 +102,9 @@ class OrderSample:
         begin, end = (round(len(self.starts) * edge) for edge in (first, last))
         return self._cut(slice(begin, end), slice(None), self.starts[begin:end])
 
-    @property
-    def kept(self) -> KeptSample:
-        """The same in little memory, to be measured anew."""
-        narrow = np.min_scalar_type(int(self.codes.max(initial=0)))
-        return KeptSample(
-            starts=self.starts, codes=self.codes.astype(narrow), num_positions=self.num_positions
-        )
-
     def _cut(self, rows: slice, columns: slice, starts: Int64s) -> OrderSample:
-        return OrderSample(
-            starts=starts,
-            ranks=self.ranks[rows, columns],
-            shards=self.shards[rows, columns],
-            codes=self.codes[rows, columns],
-            num_positions=self.num_positions,
-            num_ranks=self.num_ranks,
-            shard_sizes=self.shard_sizes,
-            buffer_drawn=self.buffer_drawn,
-        )
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class KeptSample:
-    """What a sample is made of: the codes (integers[k, length]) of an epoch from `starts` on.
-
-    They take a sixth of its memory: of two million examples 8 MB.
-    """
-
-    starts: Int64s
-    codes: NDArray[np.unsignedinteger]
-    num_positions: int
-
-    def of(self, order: Order) -> OrderSample:
-        """Return the sample of an order that hands these out."""
-        codes = self.codes.astype(np.int64)
-        storage = storage_order(order)
-        if len(codes) == 1:
-            return _whole(codes[0], storage)
-        return _stretches(order, self.starts, codes, self.num_positions, storage)
+        cut = {name: getattr(self, name)[rows, columns] for name in ("ranks", "shards", "codes")}
+        return replace(self, starts=starts, **cut)
 
 
 def sample_of(ranks: Int64s, shards: Int64s, codes: Int64s | None = None) -> OrderSample:
@@ -193,12 +157,13 @@ def sample_epoch(
     last = ((edges[1:] - length - 1) // window).astype(np.int64)
     starts = np.random.default_rng(0).integers(first, np.maximum(first, last) + 1) * window
     codes = codes_of_stretches(order, epoch, starts, length + 1, exact=False)
-    return _stretches(order, starts, codes, num_positions, storage)
+    return stretches(storage, starts, codes, num_positions, drawn=is_drawn(order))
 
 
-def _stretches(
-    order: Order, starts: Int64s, codes: Int64s, num_positions: int, storage: StorageOrder
+def stretches(
+    storage: StorageOrder, starts: Int64s, codes: Int64s, num_positions: int, *, drawn: bool = False
 ) -> OrderSample:
+    """Return the sample that has these examples; the names are those of `OrderSample`."""
     ranks, shards = storage.of(codes)
     return OrderSample(
         starts=starts,
@@ -208,7 +173,7 @@ def _stretches(
         num_positions=num_positions,
         num_ranks=storage.num_ranks,
         shard_sizes=storage.shard_sizes,
-        buffer_drawn=is_drawn(order),
+        buffer_drawn=drawn,
     )
 
 

@@ -6,15 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from shardctl.core.dataset.dataset import Dataset, Split
+from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.element_size import ElementSize
-from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import readers_of
+from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
@@ -47,8 +47,6 @@ class Question:
     read the same.
     """
 
-    dataset: Dataset
-    ranges: tuple[SplitRange, ...]
     resolved: Resolved
     settings: ReadSettings
     window: int
@@ -87,7 +85,7 @@ class Question:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Alternative:
+class Alternative(Measured):
     """A change of the settings and the score it leads to.
 
     `buffer` is the size of a buffer that is new, `num_bytes` what it takes, if that is known.
@@ -95,8 +93,6 @@ class Alternative:
     """
 
     change: str
-    score: Score
-    verdict: Verdict
     buffer: int | None = None
     num_bytes: int | None = None
     rewrites: bool = False
@@ -123,32 +119,19 @@ def alternatives(question: Question) -> tuple[Alternative, ...]:
     """
     if not has_alternatives(question.settings):
         return ()
-    asked = [("as it is", question.settings, None), *_changes(question)]
     found: list[Alternative] = []
-    for change, settings, buffer in asked:
-        measured = question.measured_if_allowed(settings)
-        if measured is None:
-            continue
-        found.append(
-            Alternative(
-                change=change,
-                score=measured.score,
-                verdict=measured.verdict,
-                buffer=buffer,
-                num_bytes=None if buffer is None else question.buffer_bytes(buffer),
+    for change, about, settings, buffer in _changes(question):
+        measured = about.measured_if_allowed(settings)
+        if measured is not None:
+            found.append(
+                Alternative(
+                    **vars(measured),
+                    change=change,
+                    buffer=buffer,
+                    num_bytes=None if buffer is None else question.buffer_bytes(buffer),
+                    rewrites=about is not question,
+                )
             )
-        )
-    more = _with_more_files(question)
-    measured = None if more is None else more.measured_if_allowed(more.settings)
-    if measured is not None:
-        found.append(
-            Alternative(
-                change=f"{_MORE_FILES} times as many files",
-                score=measured.score,
-                verdict=measured.verdict,
-                rewrites=True,
-            )
-        )
     return tuple(found)
 
 
@@ -170,8 +153,23 @@ def with_buffer(settings: ReadSettings, size: int) -> ReadSettings:
     return replace(settings, buffer=size, buffer_seed=seed)
 
 
-def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
-    """Yield (what changes, settings, size of a buffer that is new)."""
+_Change = tuple[str, Question, ReadSettings, int | None]
+
+
+def _without_buffer(settings: ReadSettings) -> ReadSettings:
+    return replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
+
+
+def _changes(question: Question) -> Iterator[_Change]:
+    """Yield (what changes, what is asked then, settings, size of a buffer that is new)."""
+    for change, settings, buffer in [("as it is", question.settings, None), *_other(question)]:
+        yield change, question, settings, buffer
+    more = _with_more_files(question)
+    if more is not None:
+        yield f"{_MORE_FILES} times as many files", more, more.settings, None
+
+
+def _other(question: Question) -> Iterator[tuple[str, ReadSettings, int | None]]:
     settings = question.settings
     if any(read.settings for read in readers_of(stages_of(settings))):
         return  # readers with settings of their own take nothing of others
@@ -179,7 +177,7 @@ def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None
         yield "files not shuffled", replace(settings, shuffle_files=False, shuffle_seed=None), None
     else:
         yield "files shuffled", with_shuffled_files(settings), None
-    cycle = settings.cycle_length(ordered=question.dataset.ordered)
+    cycle = settings.cycle_length(ordered=question.resolved.dataset.ordered)
     for factor in (4, 16):
         yield f"cycle {cycle * factor:,}", replace(settings, cycle=cycle * factor, cpus=None), None
     if settings.block > 1:
@@ -187,22 +185,20 @@ def _changes(question: Question) -> Iterator[tuple[str, ReadSettings, int | None
     if not settings.takes("buffer"):
         return  # the stages say themselves where what is shuffled
     num_examples = epoch_length(question.order(settings))
-    present = num_examples if settings.buffer == -2 else settings.buffer
-    sizes = (1_000, 10_000, 100_000) if present is None else (10 * present,)
-    for size in sizes:
-        if size > num_examples:
-            break
-        buffered = with_buffer(settings, size)
-        yield f"buffer {size:,}", buffered, size
-        if not settings.shuffles_files:
-            yield f"files shuffled, buffer {size:,}", with_shuffled_files(buffered), size
+    present = num_examples if settings.buffer == WHOLE_DATASET else settings.buffer
+    for size in (1_000, 10_000, 100_000) if present is None else (10 * present,):
+        if size <= num_examples:
+            buffered = with_buffer(settings, size)
+            yield f"buffer {size:,}", buffered, size
+            if not settings.shuffles_files:
+                yield f"files shuffled, buffer {size:,}", with_shuffled_files(buffered), size
 
 
 def _with_more_files(question: Question) -> Question | None:
     """Return the same examples with each shard in four, None where a list names the files."""
-    splits = {piece.split.name: piece.split for piece in question.ranges}
+    resolved, settings = question.resolved, question.settings
+    splits = {piece.split.name: piece.split for piece in resolved.ranges}
     lengths = [split.lengths64() for split in splits.values()]
-    settings = question.settings
     if not settings.takes("buffer") or settings.file_order is not None:
         return None  # stages may read several datasets
     if max(int(of_split.max(initial=0)) for of_split in lengths) < _MORE_FILES:
@@ -210,13 +206,10 @@ def _with_more_files(question: Question) -> Question | None:
     if sum(map(len, lengths)) * _MORE_FILES > _MAX_SHARDS:
         return None
     finer = {name: _finer(split) for name, split in splits.items()}
-    dataset = replace(
-        question.dataset,
-        splits=tuple(finer.get(split.name, split) for split in question.dataset.splits),
-    )
-    ranges = tuple(replace(piece, split=finer[piece.split.name]) for piece in question.ranges)
-    resolved = replace(question.resolved, dataset=dataset, ranges=ranges)
-    return replace(question, dataset=dataset, ranges=ranges, resolved=resolved, asked=None)
+    every = tuple(finer.get(split.name, split) for split in resolved.dataset.splits)
+    ranges = tuple(replace(piece, split=finer[piece.split.name]) for piece in resolved.ranges)
+    dataset = replace(resolved.dataset, splits=every)
+    return replace(question, resolved=replace(resolved, dataset=dataset, ranges=ranges), asked=None)
 
 
 def _finer(split: Split) -> Split:
@@ -240,12 +233,10 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
         "compare the scores of its own settings",
     )
     if not settings.takes("buffer"):
-        raise UsageError(
-            phrase(
-                "{} asks for another buffer, and {stages} say where each stands; change the "
-                "shuffle there, and compare the scores",
-                Argument(asked),
-            )
+        raise refused(
+            "{} asks for another buffer, and {stages} say where each stands; change the "
+            "shuffle there, and compare the scores",
+            Argument(asked),
         )
 
 
@@ -257,7 +248,7 @@ def buffer_for_target(question: Question, target: float) -> BufferForTarget:
     """
     settings = question.settings
     refuse_fixed_buffer(settings, "target")
-    bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
+    bare = _without_buffer(settings)
     without = question.measured(bare).score.value
     if without >= target:
         return BufferForTarget(target=target, buffer=0, score=without, num_bytes=0)
@@ -337,10 +328,8 @@ class MemoryBudget:
 
         Not where neither does anything.
         """
-        if self.files is None:
-            return False
-        gains = self.files.score.value > self.without.score.value + _ALIKE
-        return gains and self.files.score.value >= self.score - _ALIKE
+        least = max(self.without.score.value + _ALIKE, self.score - _ALIKE)
+        return self.files is not None and self.files.score.value >= least
 
 
 def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
@@ -351,27 +340,24 @@ def memory_budget(question: Question, num_bytes: int) -> MemoryBudget:
     """
     size = question.element_size
     if size is None:
-        raise UsageError(
-            phrase(
-                "how many bytes has a decoded example? this metadata says neither shapes nor "
-                "sizes; give {example_bytes=N}"
-            )
+        raise refused(
+            "how many bytes has a decoded example? this metadata says neither shapes nor "
+            "sizes; give {example_bytes=N}"
         )
     settings = question.settings
     refuse_fixed_buffer(settings, "memory")
-    bare = replace(settings, buffer=None, buffer_seed=None, buffer_reshuffle=None)
+    bare = _without_buffer(settings)
     without = question.measured(bare)
     num_examples = epoch_length(question.order(bare))
     fits = size.fits(num_bytes)
     buffer = min(fits, num_examples)
-    files = (
-        None if settings.shuffles_files else question.measured_if_allowed(with_shuffled_files(bare))
-    )
-    bought, both = without, None
+    bought, files, both = without, None, None
+    if not settings.shuffles_files:
+        files = question.measured_if_allowed(with_shuffled_files(bare))
     if buffer > 1:
         bought = question.measured(with_buffer(settings, buffer))
-        if files is not None:
-            both = question.measured_if_allowed(with_shuffled_files(with_buffer(settings, buffer)))
+    if buffer > 1 and files is not None:
+        both = question.measured_if_allowed(with_shuffled_files(with_buffer(settings, buffer)))
     return MemoryBudget(
         num_bytes=num_bytes,
         fits=fits,

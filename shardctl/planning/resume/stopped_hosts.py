@@ -18,7 +18,7 @@ from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
-from shardctl.core.resume.resume_plan import MAX_HOSTS, UNSEEDED_MODES
+from shardctl.core.resume.resume_plan import MAX_HOSTS
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.resume.unseeded_buffer import (
     DEFAULT_RISK,
@@ -137,13 +137,8 @@ def stopped_hosts(
         UsageError: a risk outside its range.
     """
     points = [resume_point(order, count) for order, count in zip(orders, counts, strict=True)]
-    sizes = [order.num_buffered for order in orders]
-    if mode not in UNSEEDED_MODES or None in sizes:
-        hosts = zip(orders, points, strict=True)
-        return [OldHost(order=order, point=point) for order, point in hosts], None
-    of_each = None
+    smallest, of_each = min(order.num_buffered or 1 for order in orders), None
     if mode == "at-least-once":
-        smallest = min(size or 1 for size in sizes)
         risk = min(DEFAULT_RISK, smallest) if risk is None else risk
         check_risk(risk, smallest)
         # A host that had handed out nothing loses nothing.
@@ -155,7 +150,7 @@ def stopped_hosts(
         found.append(
             OldHost(order=order, point=point, buffer=None if place is None else buffers[-1])
         )
-    return found, of_all_hosts(buffers, risk)
+    return found, of_all_hosts(buffers, risk) if buffers else None
 
 
 def left_of_readings(

@@ -113,7 +113,7 @@ class Index(Tabular):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ArrangedSplit:
-    """The files of a split in shard order, kept as columns where they are many."""
+    """The files of a split in shard order."""
 
     name: str
     files: Sequence[StoredFile]
@@ -135,7 +135,7 @@ class Arrangement:
     root: the folder that all paths are below; it is the layout's data_dir.
     file_format: as `FORMATS` names it, None where the names do not tell.
     sidecars: files that are no record files and say something of them (`index.json`, `x.index`).
-    ignored: other files of the folders. notes: what a reader of the answer should know.
+    notes: what a reader of the answer should know.
     """
 
     root: str
@@ -145,5 +145,4 @@ class Arrangement:
     file_format: str | None = None
     problems: tuple[NameProblem, ...] = ()
     sidecars: Sequence[StoredFile] = ()
-    ignored: Sequence[StoredFile] = ()
     notes: tuple[str, ...] = ()

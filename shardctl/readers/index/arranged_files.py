@@ -4,28 +4,22 @@ from __future__ import annotations
 
 import os
 import re
-from array import array
-from bisect import bisect_right
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import accumulate, chain
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import MIN_SHARD_DIGITS
-from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.answer import (
-    ArrangedSplit,
     Arrangement,
     BrokenFile,
     Index,
     IndexedSplit,
     NameProblem,
 )
-from shardctl.readers.index.counting.counting import COMPRESSIONS, Counts
+from shardctl.readers.index.counting.counting import Counts
 from shardctl.readers.records.contents import Compression, Damage, FileContents
 from shardctl.readers.records.sidecars import Sidecars
 
@@ -36,19 +30,17 @@ class ArrangedFiles:
     def __init__(self, arranged: Arrangement, file_format: str) -> None:
         self._arranged = arranged
         self.file_format = file_format
-        self.all = _one_behind_the_other([split.files for split in arranged.splits])
-        self._stops = list(accumulate(len(split.files) for split in arranged.splits))
+        self.all = [file for split in arranged.splits for file in split.files]
+        self._split_of = [split.name for split in arranged.splits for _ in split.files]
         self._root = arranged.root.rstrip("/") + "/"
 
     def index(self, counts: Counts | None, *, keep_going: bool, seconds: float) -> Index:
         """Return the answer; without counts the names alone."""
         arranged = self._arranged
-        packed: Compression | None = None
+        packed = None if counts is None else self._compression(counts)
         splits: list[IndexedSplit] = []
-        if counts is not None:
-            packed = self._compression(counts)
-            if keep_going or not counts.broken:
-                splits = [found for found in self._splits(counts) if found.split.num_shards]
+        if counts is not None and (keep_going or not counts.broken):
+            splits = [found for found in self._splits(counts) if found.split.num_shards]
         return Index(
             name=arranged.name or os.path.basename(self._root.rstrip("/")) or "dataset",
             version=arranged.version,
@@ -76,84 +68,71 @@ class ArrangedFiles:
         if not sidecars:
             return ()
         found, alike = [], []
-        for place, file in enumerate(self.all):
-            held = counts.num_records[place]
-            text = sidecars.disagreement(file, held) if held >= 0 else None
-            if text is not None:
-                found.append(self._problem(place, f"{self._shown(file.path)}: {text}"))
-            elif held >= 0:
-                alike.append(place)
+        for place, (file, contents) in enumerate(zip(self.all, counts.contents, strict=True)):
+            if contents is not None:
+                text = sidecars.disagreement(file, contents.num_records or 0)
+                if text is None:
+                    alike.append(file)
+                else:
+                    found.append(self._problem(place, f"{self._shown(file.path)}: {text}"))
         if checksums:
-            for file, text in sidecars.hash_problems(self.all[place] for place in alike):
+            for file, text in sidecars.hash_problems(alike):
                 found.append(self._problem(0, f"{self._shown(file.path)}: {text}"))
         absent = sidecars.absent([file.path for file in self.all])
         found += [self._problem(0, f"{self._shown(path)} is not there") for path in absent]
         return tuple(found)
 
     def _problem(self, place: int, text: str) -> NameProblem:
-        return NameProblem(kind="sidecar", split=self._split_of(place).name, text=text)
+        return NameProblem(kind="sidecar", split=self._split_of[place], text=text)
 
     def _shown(self, path: str) -> str:
         return quoted(path.removeprefix(self._root), 200)
-
-    def _split_of(self, place: int) -> ArrangedSplit:
-        return self._arranged.splits[bisect_right(self._stops, place)]
 
     def _compression(self, counts: Counts) -> Compression | None:
         """Return how the files are compressed; those that are unlike the first are broken.
 
         tf.data reads all files of a dataset in one way; an empty one it reads in each.
         """
-        kinds, records = counts.compressions, counts.num_records
-        holding = (at for at in range(len(self.all)) if records[at] > 0 or kinds[at])
-        first = next((at for at in holding if records[at] >= 0), None)
-        if first is None:
-            return None
-        kind = kinds[first]
-        if kinds.count(kind) < len(self.all):
-            for place in holding:
-                if records[place] >= 0 and kinds[place] != kind:
-                    found, like = COMPRESSIONS[kinds[place]], COMPRESSIONS[kind]
-                    counts.fail(place, _unlike(found, like, self.all[first].path))
-        return COMPRESSIONS[kind]
+        first, like = None, None
+        for place, contents in enumerate(counts.contents):
+            if contents is None or not (contents.num_records or contents.compression):
+                continue
+            if first is None:
+                first, like = self.all[place].path, contents.compression
+            elif contents.compression != like:
+                counts.fail(place, _unlike(contents.compression, like, first))
+        return like
 
     def _splits(self, counts: Counts) -> Iterator[IndexedSplit]:
         first = 0
         for arranged in self._arranged.splits:
-            stop = first + len(arranged.files)
-            lengths = counts.num_records[first:stop]
-            whole = [place for place in range(len(lengths)) if lengths[place] >= 0]
-            files = arranged.files
-            if len(whole) < len(files):
-                files = OnDemand(len(whole), _at(arranged.files, whole))
-                lengths = array("q", (lengths[place] for place in whole))
-            sizes = tuple(file.num_bytes for file in files)
-            unsettled = {n for n, place in enumerate(whole) if first + place in counts.unsettled}
+            places = range(first, first + len(arranged.files))
+            whole = [(at, one) for at in places if (one := counts.contents[at]) is not None]
+            sizes = tuple(self.all[at].num_bytes for at, _ in whole)
+            names = tuple(self.all[at].path.removeprefix(self._root) for at, _ in whole)
+            root = self._arranged.root
+            files = patterned(names, data_dir=root) or ShardFiles(
+                data_dir=root, num_shards=len(names), names=names
+            )
             yield IndexedSplit(
                 split=Split(
                     name=arranged.name,
-                    shard_lengths=PackedInts(lengths),
-                    files=(self._shard_files(files),),
+                    shard_lengths=PackedInts(one.num_records or 0 for _, one in whole),
+                    files=(files,),
                     num_bytes=sum(sizes),
                     shard_bytes=sizes,
                 ),
-                versions=OnDemand(len(files), _version(files, unsettled)),
-                num_broken=len(arranged.files) - len(files),
+                versions=[
+                    "" if at in counts.unsettled else self.all[at].version for at, _ in whole
+                ],
+                num_broken=len(places) - len(whole),
             )
-            first = stop
-
-    def _shard_files(self, files: Sequence[StoredFile]) -> ShardFiles:
-        """Return the names of files: by a pattern, where one says just these."""
-        names = tuple(file.path.removeprefix(self._root) for file in files)
-        root = self._arranged.root
-        plain = ShardFiles(data_dir=root, num_shards=len(names), names=names)
-        return patterned(names, data_dir=root) or plain
+            first = places.stop
 
     def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
         for place in sorted(counts.broken)[: None if all_of_them else 1]:
-            split = self._split_of(place).name
             file, contents = self.all[place], counts.broken[place]
-            path = file.path.removeprefix(self._root)
+            path, split = file.path.removeprefix(self._root), self._split_of[place]
             finding = contents.finding(os.path.basename(path), -1, split, contents.compression)
             if finding is not None:
                 yield BrokenFile(
@@ -178,24 +157,6 @@ def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles |
         if all(files[index] == name for index, name in enumerate(names)):
             return files
     return None
-
-
-def _one_behind_the_other(parts: Sequence[Sequence[StoredFile]]) -> OnDemand[StoredFile]:
-    stops = list(accumulate(map(len, parts)))
-
-    def at(index: int) -> StoredFile:
-        part = bisect_right(stops, index)
-        return parts[part][index - stops[part]]
-
-    return OnDemand(stops[-1] if stops else 0, at, lambda: chain.from_iterable(parts))
-
-
-def _at(files: Sequence[StoredFile], places: Sequence[int]) -> Callable[[int], StoredFile]:
-    return lambda index: files[places[index]]
-
-
-def _version(files: Sequence[StoredFile], unsettled: Container[int]) -> Callable[[int], str]:
-    return lambda index: "" if index in unsettled else files[index].version
 
 
 def _unlike(found: Compression | None, like: Compression | None, first: str) -> FileContents:

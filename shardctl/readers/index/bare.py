@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding, FindingKind
-from shardctl.core.phrase import Phrase, phrase
 from shardctl.core.secrets import public_url
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
@@ -74,7 +74,7 @@ def means_record_files(ref: str) -> bool:
 
 def looks_like_records(name: str) -> bool:
     """Return whether a file of this name is one of records, as far as names tell."""
-    from shardctl.readers.index.naming.shapes import FileKind, file_kind
+    from shardctl.readers.index.naming.kinds import FileKind, file_kind
 
     return file_kind(name) in (FileKind.RECORDS, FileKind.SHARD)
 
@@ -93,7 +93,7 @@ def holds_record_files(folder: str) -> bool:
 def is_record_file(path: str) -> bool:
     """Return whether a file is one of records, by its name or its first bytes."""
     from shardctl.files.stores.stores import store_of
-    from shardctl.readers.index.naming.shapes import FileKind, file_kind
+    from shardctl.readers.index.naming.kinds import FileKind, file_kind
     from shardctl.readers.records.read_file import format_of
 
     name = path.rpartition("/")[2]
@@ -121,9 +121,9 @@ def read_bare(path: str, counting: Counting = COUNTING) -> Dataset:
         names_damaged = _NAMES_DAMAGED.get()
         found = index(path, cache=counting.cache, keep_going=names_damaged, watch=watching())
     except (DatasetError, UsageError) as error:
-        said = error.args[0]
-        if isinstance(said, Phrase):  # of an argument of `index`
-            said = phrase("{}; shardctl index takes it, and writes a layout.yaml for here", said)
+        said = str(error)
+        if re.search(r"\B--[a-z]", said):  # an option of `index`
+            said += "; shardctl index takes it, and writes a layout.yaml for here"
         raise DatasetError(said) from error
     damaged = tuple(_damaged(found, path)) if names_damaged else ()
     for fault in () if names_damaged else found.faults():

@@ -22,7 +22,7 @@ from typing import Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.progress import Progress, Watch
-from shardctl.core.text import choices, did_you_mean, in_short, nearest_first, printable, quoted
+from shardctl.core.text import choices, in_short, nearest_first, printable, quoted
 from shardctl.core.text import counted as number_of
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
 from shardctl.files.silence import silent_libraries
@@ -32,7 +32,6 @@ from shardctl.readers.index.runner import CountedFile, FileToCount, count_one
 from shardctl.readers.records.contents import Damage, FileContents
 
 _POLL = 1.0  # seconds between two questions how far a pipeline is
-_BUFFER = 1 << 16
 _ERROR = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Refused|Denied)\b.*")
 
 
@@ -177,11 +176,8 @@ class _WorkFolder:
             paths = sorted(metadata.path for metadata in found.metadata_list)
         for path in paths:
             with self._failing(), self._files.open(path, "text/plain") as file:
-                rest = b""
-                while block := file.read(_BUFFER):
-                    *lines, rest = (rest + block).split(b"\n")
-                    for line in lines:
-                        yield line.decode("ascii")
+                for line in file:
+                    yield line.decode("ascii").rstrip("\n")
 
     @contextlib.contextmanager
     def _failing(self) -> Iterator[None]:
@@ -206,24 +202,18 @@ class _WorkFolder:
 
 def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
     """Yield what came back, each file once."""
-    seen = bytearray()
-    found = 0
-    for name in ("whole", "broken"):
-        for line in folder.lines(name):
-            counted = counted_of_line(line)
-            if isinstance(counted, str):
-                raise MissingDependencyError(f"a worker of Beam cannot count: {counted}")
-            if counted.index >= len(seen):
-                seen.extend(bytes(counted.index + 1 - len(seen) + _BUFFER))
-            if seen[counted.index]:
-                raise DatasetError("Beam answered twice for a file; please try again")
-            seen[counted.index] = 1
-            found += 1
-            yield counted
-    if found != number:
-        raise DatasetError(
-            f"Beam answered for {found} of {number_of(number, 'file')}; please try again"
-        )
+    seen = set[int]()
+    for line in chain(folder.lines("whole"), folder.lines("broken")):
+        counted = counted_of_line(line)
+        if isinstance(counted, str):
+            raise MissingDependencyError(f"a worker of Beam cannot count: {counted}")
+        if counted.index in seen:
+            raise DatasetError("Beam answered twice for a file; please try again")
+        seen.add(counted.index)
+        yield counted
+    if len(seen) != number:
+        files = number_of(number, "file")
+        raise DatasetError(f"Beam answered for {len(seen)} of {files}; please try again")
 
 
 def _wait_for_workers() -> None:
@@ -258,7 +248,7 @@ def _reason(error: BaseException) -> str:
 # or of shardctl on a worker changes what they mean.
 
 BROKEN = "broken"  # the output of files that are damaged, and of those that a worker cannot count
-NAMESPACE, FILES, BYTES = "shardctl", "files_counted", "bytes_read"  # its metrics
+NAMESPACE, FILES = "shardctl", "files_counted"  # its metric
 
 
 def task_line(task: FileToCount) -> str:
@@ -321,7 +311,6 @@ def count_line(line: str) -> Iterator[Any]:
         yield TaggedOutput(BROKEN, json.dumps([task.index, str(error)]))
         return
     Metrics.counter(NAMESPACE, FILES).inc()
-    Metrics.counter(NAMESPACE, BYTES).inc(counted.contents.num_bytes_read)
     answer = counted_line(counted)
     yield answer if counted.contents.damage is None else TaggedOutput(BROKEN, answer)
 
@@ -352,15 +341,11 @@ _WITH_JOB_SERVER = ("FlinkRunner", "SparkRunner", "PortableRunner", "KafkaStream
 
 @dataclass(frozen=True, kw_only=True)
 class BeamOptions:
-    """Checked options: those of Beam, the runner's name and class, and where it keeps its files.
-
-    local: whether its workers are processes of this machine.
-    """
+    """Checked options: those of Beam, the runner's name and class, and where it keeps its files."""
 
     pipeline: Any
     runner: Any
     name: str
-    local: bool
     temp_location: str | None
 
 
@@ -372,7 +357,13 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
             it does not have, or no place for results that workers elsewhere can write to.
         MissingDependencyError: Beam, or a package that the runner needs, is not installed.
     """
-    _beam()
+    try:
+        import apache_beam  # noqa: F401
+    except ImportError as error:
+        raise MissingDependencyError(
+            f"Apache Beam is needed for this and cannot be imported ({error}); "
+            "install it with: pip install 'shardctl[beam]'"
+        ) from error
     from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
     unknown = _unknown(words)
@@ -382,7 +373,11 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
     runner = _runner(given["runner"] or _DEFAULT)
     kind = type(runner).__name__
     if unknown and kind not in _WITH_JOB_SERVER:
-        raise UsageError(_not_known(unknown[0]))
+        name, _, _ = unknown[0].partition("=")
+        text = f"Beam knows no option {quoted(name, 200)}"
+        if not name.startswith("-"):
+            text = f"options of Beam: {quoted(name, 200)} belongs to no option; they begin with --"
+        raise UsageError(text)
     local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
     if not local and not given["temp_location"]:
         raise UsageError(
@@ -393,59 +388,31 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
         pipeline=pipeline,
         runner=runner,
         name=name or "FnApiRunner",
-        local=local,
         temp_location=given["temp_location"],
     )
 
 
-def _beam() -> Any:
-    try:
-        import apache_beam
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"Apache Beam is needed for this and cannot be imported ({error}); "
-            "install it with: pip install 'shardctl[beam]'"
-        ) from error
-    return apache_beam
+def _unknown(words: Sequence[str]) -> list[str]:
+    """Return the words that are no options of Beam, of its runners or stores, nor their values.
 
-
-def _parser() -> Any:
-    """Return the parser of all options of Beam, its own and those of its runners and stores."""
+    Raises:
+        UsageError: a value that an option does not take.
+    """
     from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
 
     parser = _BeamArgumentParser(allow_abbrev=False, prog="--", add_help=False)
     # A class may be there twice, when a module of it was imported again.
     for options in {str(options): options for options in PipelineOptions.__subclasses__()}.values():
         options._add_argparse_args(parser)
-    return parser
-
-
-def _unknown(words: Sequence[str]) -> list[str]:
-    """Return the words that are no options of Beam, nor their values.
-
-    Raises:
-        UsageError: a value that an option does not take.
-    """
     said = io.StringIO()
     try:
         with contextlib.redirect_stderr(said):
-            _, unknown = _parser().parse_known_args(list(words))
+            found: list[str] = parser.parse_known_args(list(words))[1]
     except SystemExit:
         last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
-        raise UsageError(
-            f"options of Beam: {printable(last[0].removeprefix('--: error: '), 300)}"
-        ) from None
-    found: list[str] = unknown
+        why = printable(last[0].removeprefix("--: error: "), 300)
+        raise UsageError(f"options of Beam: {why}") from None
     return found
-
-
-def _not_known(word: str) -> str:
-    name = word.partition("=")[0]
-    if not name.startswith("-"):
-        return f"options of Beam: {quoted(word, 200)} belongs to no option; they begin with --"
-    known = [option for action in _parser()._actions for option in action.option_strings]
-    asked = did_you_mean(name, known)
-    return f"Beam knows no option {quoted(name, 200)}{asked and f'; {asked.strip()}'}"
 
 
 def _runner(name: str) -> Any:

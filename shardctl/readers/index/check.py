@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -20,9 +20,9 @@ from shardctl.readers.index.answer import BrokenFile
 from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.index.counting.local_runner import checked_jobs
-from shardctl.readers.index.document import IndexedLayout, read_index_file
+from shardctl.readers.index.document import IndexedFile, IndexedLayout, read_index_file
 from shardctl.readers.index.listing import list_files
-from shardctl.readers.index.naming.splits_by_hand import chosen_by
+from shardctl.readers.index.names import chosen_by
 from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.contents import FileContents
 
@@ -113,11 +113,11 @@ def check_index(
     known_as = read_index_file(path_of(os.fspath(layout)))
     wanted = [public_url(os.fspath(path)) for path in paths] or list(known_as.wanted())
     comparison = _Comparison(known_as, _listed(wanted, known_as.dataset, given=bool(paths)))
-    recount = comparison.changed() if not checksums else comparison.present()
+    recount = comparison.to_count(everything=checksums)
     # What a disk spoils keeps its time of change: contents that were sound then are read again.
     with known_counts(cache=cache and not checksums, earlier=None) as known:
         found = count_files(
-            [file for _, file in recount],
+            recount,
             known_as.dataset.file_format,
             known,
             checksums=checksums,
@@ -126,19 +126,19 @@ def check_index(
             keep_going=True,
             watch=watch,
         )
-    now = [
-        found.broken.get(number) or FileContents(num_records=found.num_records[number])
-        for number in range(len(recount))
-    ]
-    changes = list(comparison.changes([place for place, _ in recount], now))
+    again = {
+        file.path: contents or found.broken[number]
+        for number, (file, contents) in enumerate(zip(recount, found.contents, strict=True))
+    }
+    changes = tuple(comparison.changes(again))
     return IndexCheck(
         layout=public_url(os.fspath(layout)),
         dataset=known_as.dataset,
-        changes=tuple(changes),
-        num_files=known_as.num_files,
+        changes=changes,
+        num_files=len(comparison.then),
         num_touched=comparison.num_touched,
         num_counted=found.num_counted,
-        warnings=tuple(known.warnings),
+        warnings=known.warnings,
     )
 
 
@@ -157,114 +157,87 @@ def _listed(paths: Sequence[str], dataset: Dataset, *, given: bool) -> Sequence[
 
 
 class _Comparison:
-    """The files of a layout beside those that are there."""
+    """The files of a layout beside those that are there, by their paths."""
 
     def __init__(self, layout: IndexedLayout, listed: Sequence[StoredFile]) -> None:
         self.num_touched = 0
-        self._layout = layout
         self._root = f"{(layout.dataset.data_dir or '').rstrip('/')}/"
-        self._listed = listed
-        places = {hash(path): place for place, path in enumerate(layout.paths())}
-        self._here: dict[int, int] = {}  # a file of the layout -> the same among those listed
-        self._new: list[int] = []
-        broken = {self._root + file.path: at for at, file in enumerate(layout.broken)}
-        self._broken: dict[int, int] = {}  # the same of those that were broken then
-        is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
-        for number, file in enumerate(listed):
-            place = places.get(hash(file.path))
-            if place is not None and layout.file(place).path == file.path:
-                self._here[place] = number
-            elif file.path in broken:
-                self._broken[layout.num_files + broken[file.path]] = number
-            elif is_chosen(file.path):
-                self._new.append(number)
+        self.then = {one.file.path: one for one in layout.files()}
+        self._broken = {self._root + file.path: file for file in layout.broken}
+        self._now = {file.path: file for file in listed}
+        self._is_chosen = chosen_by(layout.globs, layout.dataset.data_dir or "")
 
-    def present(self) -> list[tuple[int, StoredFile]]:
-        """Return the files of the layout that are there, those that were broken behind the others.
-
-        Their places go on where those of the whole ones end.
-        """
-        return list(self._present())
-
-    def _present(self) -> Iterator[tuple[int, StoredFile]]:
-        for here in (self._here, self._broken):
-            for place in sorted(here):
-                yield place, self._listed[here[place]]
-
-    def changed(self) -> list[tuple[int, StoredFile]]:
+    def to_count(self, *, everything: bool) -> list[StoredFile]:
         """Return the files of the layout that are of another size or version, or of none."""
-        return [(place, file) for place, file in self._present() if not self._is_same(place, file)]
+        found = []
+        before = {path: one.file for path, one in self.then.items()}
+        for path, one in self._broken.items():
+            before[path] = StoredFile(path=path, num_bytes=one.num_bytes, version=one.version)
+        for path, then in before.items():
+            file = self._now.get(path)
+            if file is not None and (everything or not file.version or file != then):
+                found.append(file)
+        return found
 
-    def _is_same(self, place: int, file: StoredFile) -> bool:
-        if place >= self._layout.num_files:
-            then = self._layout.broken[place - self._layout.num_files]
-            same = (then.num_bytes, then.version) == (file.num_bytes, file.version)
-        else:
-            same = self._layout.file(place) == file
-        return bool(file.version) and same
-
-    def changes(
-        self, counted_places: Sequence[int], now: Sequence[FileContents]
-    ) -> Iterator[FileChange]:
+    def changes(self, again: Mapping[str, FileContents]) -> Iterator[FileChange]:
         """Yield what changed, with what the files hold that were counted again."""
-        again = dict(zip(counted_places, now, strict=True))
-        for place in range(self._layout.num_files):
-            if place not in self._here:
-                yield self._change("vanished", place)
-            elif place in again:
-                yield from self._counted(place, again[place])
-        for place, file in enumerate(self._layout.broken, self._layout.num_files):
-            if place not in self._broken:
-                yield FileChange(kind="vanished", path=file.path, bytes_then=file.num_bytes)
-            elif place in again:
-                yield from self._counted_broken(place, file, again[place])
-        for number in self._new:
-            new = self._listed[number]
-            path = new.path.removeprefix(self._root)
-            yield FileChange(kind="appeared", path=path, bytes_now=new.num_bytes)
+        for path, then in self.then.items():
+            if path not in self._now:
+                yield self._change("vanished", then)
+            elif path in again:
+                yield from self._counted(then, again[path])
+        for path, broken in self._broken.items():
+            if path not in self._now:
+                yield FileChange(kind="vanished", path=broken.path, bytes_then=broken.num_bytes)
+            elif path in again:
+                yield from _counted_broken(broken, self._now[path].num_bytes, again[path])
+        for path, file in self._now.items():
+            if path not in self.then and path not in self._broken and self._is_chosen(path):
+                name = path.removeprefix(self._root)
+                yield FileChange(kind="appeared", path=name, bytes_now=file.num_bytes)
 
-    def _counted(self, place: int, contents: FileContents) -> Iterator[FileChange]:
-        then, file = self._layout.file(place), self._listed[self._here[place]]
-        if file.num_bytes != then.num_bytes:
-            kind: ChangeKind = "grew" if file.num_bytes > then.num_bytes else "shrank"
-            yield self._change(kind, place, contents)
+    def _counted(self, then: IndexedFile, contents: FileContents) -> Iterator[FileChange]:
+        file = self._now[then.file.path]
+        if file.num_bytes != then.file.num_bytes:
+            kind: ChangeKind = "grew" if file.num_bytes > then.file.num_bytes else "shrank"
+            yield self._change(kind, then, contents)
         elif contents.damage is not None:
-            yield self._change("broken", place, contents)
-        elif contents.num_records != self._layout.num_records(place):
-            yield self._change("rewritten", place, contents)
-        elif file.version != then.version:
+            yield self._change("broken", then, contents)
+        elif contents.num_records != then.num_records:
+            yield self._change("rewritten", then, contents)
+        elif file.version != then.file.version:
             self.num_touched += 1
 
-    def _counted_broken(
-        self, place: int, then: BrokenFile, contents: FileContents
-    ) -> Iterator[FileChange]:
-        """Yield what became of a file that was broken; one that is whole now belongs in."""
-        now = self._listed[self._broken[place]].num_bytes
-        if now == then.num_bytes and contents.damage is not None:
-            return
-        kinds: tuple[ChangeKind, ...] = ("rewritten", "grew", "shrank")
-        yield FileChange(
-            kind=kinds[(now > then.num_bytes) - (now < then.num_bytes)],
-            path=then.path,
-            split=then.finding.split,
-            now=None if contents.damage is not None else contents.num_records,
-            bytes_then=then.num_bytes,
-            bytes_now=now,
-            reason=contents.damage.text if contents.damage else None,
-        )
-
     def _change(
-        self, kind: ChangeKind, place: int, contents: FileContents | None = None
+        self, kind: ChangeKind, then: IndexedFile, contents: FileContents | None = None
     ) -> FileChange:
-        then, number = self._layout.file(place), self._here.get(place)
+        now = self._now.get(then.file.path)
         damage = None if contents is None else contents.damage
         return FileChange(
             kind=kind,
-            path=then.path.removeprefix(self._root),
-            split=self._layout.split_of(place),
-            then=self._layout.num_records(place),
+            path=then.file.path.removeprefix(self._root),
+            split=then.split,
+            then=then.num_records,
             now=None if contents is None or damage else contents.num_records,
-            bytes_then=then.num_bytes,
-            bytes_now=None if number is None else self._listed[number].num_bytes,
+            bytes_then=then.file.num_bytes,
+            bytes_now=None if now is None else now.num_bytes,
             reason=damage.text if damage else None,
         )
+
+
+def _counted_broken(
+    then: BrokenFile, num_bytes: int, contents: FileContents
+) -> Iterator[FileChange]:
+    """Yield what became of a file that was broken; one that is whole now belongs in."""
+    if num_bytes == then.num_bytes and contents.damage is not None:
+        return
+    kinds: tuple[ChangeKind, ...] = ("rewritten", "grew", "shrank")
+    yield FileChange(
+        kind=kinds[(num_bytes > then.num_bytes) - (num_bytes < then.num_bytes)],
+        path=then.path,
+        split=then.finding.split,
+        now=None if contents.damage is not None else contents.num_records,
+        bytes_then=then.num_bytes,
+        bytes_now=num_bytes,
+        reason=contents.damage.text if contents.damage else None,
+    )

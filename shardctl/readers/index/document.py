@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from itertools import accumulate, chain
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import NamedTuple
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
 from shardctl.core.dataset.file_finding import FileFinding
@@ -15,7 +15,7 @@ from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
-from shardctl.files.documents import FORMAT_VERSION, Document
+from shardctl.files.documents import Document
 from shardctl.files.file_text import absolute
 from shardctl.files.head import head, read_head
 from shardctl.files.shard_files import files_field, files_of_field
@@ -24,8 +24,7 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.files.yaml_text import read_document
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit
-from shardctl.readers.layout_document import folder_of_layout
-from shardctl.readers.records.contents import Compression
+from shardctl.readers.layout_document import check_totals, folder_of_layout, stated_dataset
 
 KIND = "index"
 
@@ -156,76 +155,46 @@ def _split(indexed: IndexedSplit, folder: str) -> Document:
     }
 
 
+class IndexedFile(NamedTuple):
+    """A file of a layout as it was when it was counted."""
+
+    file: StoredFile
+    split: str
+    num_records: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class IndexedLayout:
     """A layout that `index` wrote, read back: its dataset, and what its files were.
 
-    Files are counted over all splits, in shard order. globs: of splits that were named by hand.
+    sizes, versions: of the files of each split. broken: those that were left out. paths: those that
+    were given. globs: of splits that were named by hand.
     """
 
-    def __init__(
-        self,
-        dataset: Dataset,
-        shard_bytes: Sequence[Sequence[int]],
-        versions: Sequence[Sequence[str]],
-        broken: Sequence[BrokenFile],
-        paths: Sequence[str],
-        globs: Mapping[str, str] | None = None,
-    ) -> None:
-        self.dataset = dataset
-        self.globs = globs or {}
-        self._wanted = paths
-        self.broken = broken
-        self._stops = list(accumulate(split.num_shards for split in dataset.splits))
-        self._shard_bytes = shard_bytes
-        self._versions = versions
+    dataset: Dataset
+    sizes: Sequence[Sequence[int]]
+    versions: Sequence[Sequence[str]]
+    broken: Sequence[BrokenFile]
+    paths: Sequence[str]
+    globs: Mapping[str, str]
 
-    @property
-    def num_files(self) -> int:
-        """Whole files of all splits."""
-        return self._stops[-1] if self._stops else 0
-
-    @property
-    def compression(self) -> Compression | None:
-        """How the files are compressed."""
-        found = self.dataset.compression
-        return "GZIP" if found == "GZIP" else "ZLIB" if found == "ZLIB" else None
-
-    def paths(self) -> Iterator[str]:
-        """Yield the whole paths of all files."""
-        for split in self.dataset.splits:
-            for part in split.files:
-                for name in part:
-                    yield _joined(part.data_dir, name)
+    def files(self) -> Iterator[IndexedFile]:
+        """Yield the whole files of all splits, in shard order."""
+        for split, sizes, versions in zip(
+            self.dataset.splits, self.sizes, self.versions, strict=True
+        ):
+            paths = (_joined(part.data_dir, name) for part in split.files for name in part)
+            counts = zip(paths, sizes, versions, split.shard_lengths, strict=True)
+            for path, size, version, length in counts:
+                file = StoredFile(path=path, num_bytes=size, version=version)
+                yield IndexedFile(file, split.name, length)
 
     def wanted(self) -> Iterator[str]:
         """Yield the whole paths that were given to `index`."""
         root = self.dataset.data_dir or ""
-        for path in self._wanted or ["."]:
+        for path in self.paths or ["."]:
             whole = is_remote(path) or os.path.isabs(path)
             yield path if whole else root if path == "." else _joined(root, path)
-
-    def file(self, place: int) -> StoredFile:
-        """Return a file as it was."""
-        number, shard = self._place(place)
-        split = self.dataset.splits[number]
-        return StoredFile(
-            path=_joined(*split.location(shard)),
-            num_bytes=self._shard_bytes[number][shard],
-            version=self._versions[number][shard],
-        )
-
-    def num_records(self, place: int) -> int:
-        """Return how many examples a file held."""
-        number, shard = self._place(place)
-        return self.dataset.splits[number].shard_lengths[shard]
-
-    def split_of(self, place: int) -> str:
-        """Return the name of the split of a file."""
-        return self.dataset.splits[self._place(place)[0]].name
-
-    def _place(self, place: int) -> tuple[int, int]:
-        number = bisect_right(self._stops, place)
-        return number, place - (self._stops[number - 1] if number else 0)
 
 
 def _joined(folder: str | None, name: str) -> str:
@@ -254,46 +223,31 @@ def read_index_document(
         DatasetError: another format version; a field that is missing, ill-formed or contradicts
             another one.
     """
-    layout = fields.mapping(document, "a layout")
-    if layout.get("format_version") != FORMAT_VERSION:
-        version = fields.shown(layout.get("format_version"))
-        raise DatasetError(f"format_version {version}; this shardctl reads {FORMAT_VERSION}")
-    if "check" in layout:
+    sizes, versions = list[Sequence[int]](), list[Sequence[str]]()
+
+    def split(record: Mapping[str, object], folder: str | None) -> Split:
+        found, of_shards, said = _read_split(record, folder)
+        sizes.append(of_shards)
+        versions.append(said)
+        return found
+
+    if isinstance(document, Mapping) and "check" in document:
         raise DatasetError("it is what index --check said of a layout, and no layout itself")
-    stated = read_head(layout)
-    folder = data_dir(stated.data_dir)
+    layout, dataset = stated_dataset(document, data_dir, split)
     broken = [
         fields.record(_Broken, item, f"broken[{index}]").file()
         for index, item in enumerate(fields.items(layout.get("broken", []), "broken"))
     ]
-    parts = [
-        _read_split(fields.mapping(item, "a split"), folder)
-        for item in fields.items(layout.get("splits"), "splits")
-    ]
-    dataset = Dataset(
-        name=stated.name,
-        config=stated.config,
-        version=stated.version,
-        file_format=fields.file_format(stated.file_format),
-        compression=fields.compression(layout.get("compression")),
-        data_dir=folder,
-        notes=tuple(_left_out(layout, broken)),
-        ordered=fields.flag(layout.get("ordered", False), "ordered"),
-        splits=tuple(split for split, _, _ in parts),
-        origin=COUNTED_LAYOUT,
-    )
-    if dataset.fingerprint != stated.fingerprint:
+    if dataset.fingerprint != read_head(layout).fingerprint:
         raise DatasetError("its splits are not those of its fingerprint; it was changed by hand")
+    globs = fields.mapping(layout.get("globs", {}), "globs").items()
     return IndexedLayout(
-        dataset,
-        [sizes for _, sizes, _ in parts],
-        [versions for _, _, versions in parts],
-        broken,
-        fields.texts(layout.get("paths", []), "paths"),
-        {
-            fields.split_name(name): fields.text(glob, "a glob")
-            for name, glob in fields.mapping(layout.get("globs", {}), "globs").items()
-        },
+        dataset=replace(dataset, notes=tuple(_left_out(layout, broken)), origin=COUNTED_LAYOUT),
+        sizes=sizes,
+        versions=versions,
+        broken=broken,
+        paths=fields.texts(layout.get("paths", []), "paths"),
+        globs={fields.split_name(name): fields.text(glob, "a glob") for name, glob in globs},
     )
 
 
@@ -314,10 +268,7 @@ def _read_split(
     name = fields.split_name(record.get("name"))
     with fields.said_about(f"split {quoted(name)}"):
         lengths = _counts(record, "shard_lengths")
-        for key, actual in (("num_examples", lengths.total()), ("num_shards", len(lengths))):
-            if record.get(key, actual) != actual:
-                said = fields.shown(record[key])
-                raise DatasetError(f"{key} {said} is not that of shard_lengths, {actual}")
+        check_totals(record, lengths)
         sizes = _counts(record, "shard_bytes")
         versions = tuple(map(str, fields.items(record.get("versions"), "versions")))
         if not len(sizes) == len(versions) == len(lengths):

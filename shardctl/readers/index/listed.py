@@ -9,8 +9,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.text import counted, quoted
 from shardctl.errors import UsageError
 from shardctl.files.file_text import absolute
-from shardctl.files.stores.stored_files import as_bytes, split_path
-from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.files.stores.stores import as_bytes, is_remote, split_path, store_of
 from shardctl.readers.index.listing import list_files
 from shardctl.readers.index.naming.folders import folders_of
 from shardctl.readers.index.naming.globs import (
@@ -91,7 +90,7 @@ def _check_matches(pattern: str, whole: str) -> None:
         return
     listing = list_files([whole])
     matches = glob_regex(name).fullmatch
-    others = chain(listing.ignored.paths(), listing.sidecars.paths())
+    others = (file.path for file in (*listing.ignored, *listing.sidecars))
     found = next((path for path in others if matches(split_path(path)[1])), None)
     if found is None:
         found = next(_folders_matching(folder, name), None)

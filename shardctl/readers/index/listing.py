@@ -2,23 +2,21 @@
 
 A folder means the record files right in it; where it has none, those of its subfolders, each by the
 same rule. Hidden and unfinished files (`_SUCCESS`, `.crc`, `*.tmp`) are never taken, unless a PATH
-names them. Folders are scanned page by page and files kept as columns, so that a million files take
-bounded memory.
+names them.
 """
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.text import choices, quoted
 from shardctl.errors import DatasetError
 from shardctl.files.file_text import absolute
 from shardctl.files.stores.store import Store, StoredFile
-from shardctl.files.stores.stored_files import FileColumns, StoredFiles, split_path
-from shardctl.files.stores.stores import is_remote, store_of
+from shardctl.files.stores.stores import is_remote, split_path, store_of
 from shardctl.readers.index.naming.folders import (
     folders_of,
     no_match,
@@ -33,7 +31,7 @@ from shardctl.readers.index.naming.globs import (
     is_glob,
     sharded_regex,
 )
-from shardctl.readers.index.naming.shapes import FileKind, file_kind, is_passed_over
+from shardctl.readers.index.naming.kinds import FileKind, file_kind, is_passed_over
 
 # Told how many files were listed so far; may raise to end the listing.
 Listed = Callable[[int], None]
@@ -51,9 +49,9 @@ class Listing:
     """
 
     root: str
-    files: StoredFiles
-    sidecars: StoredFiles
-    ignored: StoredFiles
+    files: Sequence[StoredFile]
+    sidecars: Sequence[StoredFile] = ()
+    ignored: Sequence[StoredFile] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -101,40 +99,40 @@ class _Lister:
     def __init__(self, watch: Listed | None, absent: list[str] | None) -> None:
         self._watch = watch
         self._absent = absent
-        self._files = FileColumns()
-        self._sidecars = FileColumns()
-        self._ignored = FileColumns()
-        self._taken: dict[str, set[str]] = {}  # by folder, of those that are met more than once
-        self._scanned: set[str] = set()
+        self._files: list[StoredFile] = []
+        self._sidecars: list[StoredFile] = []
+        self._ignored: list[StoredFile] = []
+        self._known: set[str] = set()
         self._notes: list[str] = []
         self._count = 0
 
     def listing(self) -> Listing:
         """Return what was collected."""
         return Listing(
-            root=_common_folder(self._files.folders),
-            files=StoredFiles(self._files),
-            sidecars=StoredFiles(self._sidecars),
-            ignored=StoredFiles(self._ignored),
+            root=_common_folder({split_path(file.path)[0] for file in self._files}),
+            files=self._files,
+            sidecars=self._sidecars,
+            ignored=self._ignored,
             notes=tuple(dict.fromkeys(self._notes)),
         )
+
+    def _put(self, files: list[StoredFile], file: StoredFile) -> None:
+        if file.path not in self._known:
+            self._known.add(file.path)
+            files.append(file)
 
     def take_file(self, path: str) -> bool:
         """Take the file at a path and return whether there is one."""
         file = store_of(path).status(path)
         if file is None:
             return False
-        folder, name = split_path(file.path)
-        if file_kind(name) in (FileKind.OTHER, FileKind.SIDECAR):
+        if file_kind(split_path(file.path)[1]) in (FileKind.OTHER, FileKind.SIDECAR):
             raise DatasetError(
                 f"{quoted(path, 200)} is no record file, by its name; give the files of records, "
                 "or the folder that they are in"
             )
-        taken = self._taken.setdefault(folder, set())
-        if name not in taken:
-            taken.add(name)
-            self._files.add(file)
-            self._listed()
+        self._put(self._files, file)
+        self._listed()
         return True
 
     def take(self, path: str) -> None:
@@ -164,8 +162,8 @@ class _Lister:
             plain = not is_glob(folder) and not any(map(_matcher, names))
             if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
-                there = self._files.names_in(folder)
-                missing += [name for name in names if name not in there]
+                there = {file.path for file in self._files}
+                missing += [name for name in names if folder + name not in there]
                 continue
             for name in names:
                 if not (self.take_file(folder + name) or self._take_pattern(store, folder + name)):
@@ -208,21 +206,14 @@ class _Lister:
         Hidden ones are taken where the pattern begins with what hides them.
         """
         found = False
-        for file, name, kind, new in self._scan(store, folder):
+        for file, name, kind in self._scan(store, folder):
+            hidden = kind == FileKind.UNFINISHED and not (first in "._" and name.startswith(first))
             if kind == FileKind.SIDECAR:
-                if new:
-                    self._sidecars.add(file)
-            elif not matches(name):
-                continue
-            elif kind == FileKind.OTHER or (
-                kind == FileKind.UNFINISHED and not (first in "._" and name.startswith(first))
-            ):
-                if new:
-                    self._ignored.add(file)
-            else:
-                found = True
-                if new:
-                    self._files.add(file)
+                self._put(self._sidecars, file)
+            elif matches(name):
+                taken = kind != FileKind.OTHER and not hidden
+                self._put(self._files if taken else self._ignored, file)
+                found |= taken
         return found
 
     def _take_tree(self, store: Store, folder: str, above: tuple[str, ...] = ()) -> bool:
@@ -231,20 +222,18 @@ class _Lister:
         way = way_to(folder, above)
         if way is None:
             return False
-        found, shards = False, FileColumns()
-        for file, _, kind, new in self._scan(store, folder):
-            if kind == FileKind.SHARD:
-                if new:
-                    shards.add(file)
-                continue
+        found, shards = False, []
+        for file, _, kind in self._scan(store, folder):
             found |= kind == FileKind.RECORDS
             columns = {FileKind.RECORDS: self._files, FileKind.SIDECAR: self._sidecars}
-            if new:
-                columns.get(kind, self._ignored).add(file)
-        for file in StoredFiles(shards):
-            (self._ignored if found else self._files).add(file)
+            if kind == FileKind.SHARD:
+                shards.append(file)
+            else:
+                self._put(columns.get(kind, self._ignored), file)
+        for file in shards:
+            self._put(self._ignored if found else self._files, file)
         inner = [name for name in store.subfolders(folder) if not is_passed_over(name)]
-        if not (found or len(shards)):
+        if not (found or shards):
             return _any_of(self._take_tree(store, folder + name, way) for name in inner)
         if inner:
             where = quoted(folder.rstrip("/"), 200)
@@ -254,19 +243,12 @@ class _Lister:
             )
         return True
 
-    def _scan(self, store: Store, folder: str) -> Iterator[tuple[StoredFile, str, FileKind, bool]]:
-        """Yield the files of a folder: name, kind, and whether it was not taken before."""
-        known: Container[str] = ()
-        if folder in self._scanned:
-            columns = (self._files, self._sidecars, self._ignored)
-            known = set().union(*(column.names_in(folder) for column in columns))
-        elif folder in self._taken:
-            known = self._taken[folder]
-        self._scanned.add(folder)
+    def _scan(self, store: Store, folder: str) -> Iterator[tuple[StoredFile, str, FileKind]]:
+        """Yield the files of a folder with name and kind."""
         for file in store.scan(folder.rstrip("/") or "/"):
             self._listed()
             name = split_path(file.path)[1]
-            yield file, name, file_kind(name), name not in known
+            yield file, name, file_kind(name)
 
     def _listed(self) -> None:
         self._count += 1
@@ -296,16 +278,8 @@ def _any_of(found: Iterable[bool]) -> bool:
     return any(list(found))
 
 
-def _common_folder(folders: Sequence[str]) -> str:
-    """Return the deepest folder that all are in, without a slash at its end.
-
-    Folders have one.
-    """
-    if not folders:
-        return ""
-    first, last = min(folders), max(folders)
-    alike = next(
-        (at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b),
-        min(len(first), len(last)),
-    )
-    return first[: first.rfind("/", 0, alike)] or "/"
+def _common_folder(folders: Collection[str]) -> str:
+    """Return the deepest folder that all are in, without a slash at its end; folders have one."""
+    ends = [min(folders), max(folders)] if folders else [""]
+    alike = os.path.commonprefix(ends)  # noqa: RUF071  # the slash at the end makes it a path
+    return alike[: max(alike.rfind("/"), 0)] or ("/" if folders else "")

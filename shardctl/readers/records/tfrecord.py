@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import replace
+from typing import Any
 
 import google_crc32c
 
@@ -260,7 +261,7 @@ class _Inflated(Forwards):
         self._source, self._window = source, window
         self._num_read = self._num_inside = 0
         self._input = b""
-        self._inflate = zlib.decompressobj(_WINDOW_BITS[compression])
+        self._inflate: Any = zlib.decompressobj(_WINDOW_BITS[compression])
         self._begun = False  # whether a member has begun that has not ended
 
     @property
@@ -269,18 +270,19 @@ class _Inflated(Forwards):
         return self._num_read - len(self._input)
 
     def _next(self) -> bytes:
-        while self.end is None:
-            if output := self._decompress():
-                return output
+        if self.end is not None:
+            return b""
+        while not (output := self._decompress()):
             if self.fault is not None or not self._refill():
                 self._finish()
-        return b""
+                break
+        return output
 
     def _decompress(self) -> bytes:
         if self._inflate.eof:  # of ZLIB, behind which TensorFlow reads nothing
             return b""
         try:
-            output = self._inflate.decompress(self._input, BUFFER)
+            output: bytes = self._inflate.decompress(self._input, BUFFER)
         except zlib.error as error:
             said = str(error).split(": ")[-1]
             behind = f"behind byte {self.num_unpacked} of the file"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
 import numpy as np
 
-from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.file_finding import DEADLY, FileFinding
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.progress import Progress, Watch
@@ -28,6 +28,8 @@ from shardctl.readers.index.counting.local_runner import LocalRunner
 from shardctl.readers.index.runner import FileToCount, Runner
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.read_file import why_not_read
+
+Place = tuple[int, int]  # of a file: a split and a shard of it, by their indices
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,52 +60,52 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     Neither is what nothing here reads, as a note then says.
     """
     dataset = reads.dataset
+    pairs = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
+    places = [(split, shard) for split, shard in pairs]
+    found: dict[Place, FileFinding] = {}
     if first_file_here(reads) is None:
-        return _none_here(reads)
-    reason = why_not_read(dataset.file_format)
-    if reason is not None:
+        places = [place for place in places if _is_said_to_be_here(dataset.splits[place[0]])]
+        for place in places:
+            note_finding(found, dataset, place, _MISSING)
+    elif (reason := why_not_read(dataset.file_format)) is not None:
         return FileChecks(num_files=0, notes=(reason,))
-    places = _places(reads)
-    progress = Progress(watch, "files", len(places))
-    found: dict[tuple[int, int], FileFinding] = {}
-    try:
-        for file, contents in _read(dataset, places, watch):
-            progress.advance(1)
-            split = dataset.splits[file.split]
-            expected, filename = split.shard_lengths[file.shard], split.filename(file.shard)
-            finding = contents.finding(filename, expected, split.name, dataset.compression)
-            if finding is not None:
-                found[file.split, file.shard] = finding
-    except MissingDependencyError as error:
-        return FileChecks(num_files=0, notes=(f"the files are not checked: {error}",))
-    return FileChecks(
-        num_files=len(places),
-        findings=tuple(_missing_as_one(dataset, places, found)),
-    )
+    else:
+        progress = Progress(watch, "files", len(places))
+        paths = {place: file_path(dataset, *place) for place in places}
+        files = [(place, path, _size(path)) for place, path in paths.items() if path is not None]
+        for place in paths.keys() - {place for place, _, _ in files}:
+            note_finding(found, dataset, place, _MISSING)
+        read = read_record_files(files, dataset.file_format, watch=watch)
+        try:
+            for place, contents in read:
+                progress.advance(1)
+                note_finding(found, dataset, place, contents)
+        except MissingDependencyError as error:
+            return FileChecks(num_files=0, notes=(f"the files are not checked: {error}",))
+    findings = tuple(missing_as_one(dataset, places, found))
+    return FileChecks(num_files=len(places), findings=findings)
 
 
-def _places(reads: Reads) -> list[list[int]]:
-    """Return [split, shard] of each file that rows read, once and sorted."""
-    places: list[list[int]] = np.unique(np.stack([reads.split, reads.shard]), axis=1).T.tolist()
-    return places
+def _is_said_to_be_here(split: Split) -> bool:
+    folders = {part.data_dir for part in split.files if part.data_dir is not None}
+    return any(exists(file_in(folder, DATASET_INFO_FILENAME)) for folder in folders)
 
 
-def _none_here(reads: Reads) -> FileChecks:
-    """Return which files are missing where none of them is here."""
-    dataset, num_files, findings = reads.dataset, 0, []
-    for index, places in groupby(_places(reads), key=itemgetter(0)):
-        split, shards = dataset.splits[index], [shard for _, shard in places]
-        folders = {part.data_dir for part in split.files if part.data_dir is not None}
-        if any(exists(file_in(folder, DATASET_INFO_FILENAME)) for folder in folders):
-            num_files += len(shards)
-            findings.append(none_here(dataset, split, shards))
-    return FileChecks(num_files=num_files, findings=tuple(findings))
+def note_finding(
+    found: dict[Place, FileFinding], dataset: Dataset, place: Place, contents: FileContents
+) -> None:
+    """Note what is wrong with a file beside what the metadata says of it, if anything is."""
+    split, shard = dataset.splits[place[0]], place[1]
+    expected, filename = split.shard_lengths[shard], split.filename(shard)
+    finding = contents.finding(filename, expected, split.name, dataset.compression)
+    if finding is not None:
+        found[place] = finding
 
 
-def _missing_as_one(
-    dataset: Dataset, places: list[list[int]], found: dict[tuple[int, int], FileFinding]
+def missing_as_one(
+    dataset: Dataset, places: Sequence[Place], found: Mapping[Place, FileFinding]
 ) -> Iterator[FileFinding]:
-    """Yield findings by place, one for a split of which no file that is read is here."""
+    """Yield findings by place, one for a split of which none of the files at `places` is here."""
     for index, of_split in groupby(places, key=itemgetter(0)):
         shards = [shard for _, shard in of_split]
         here = [found[index, shard] for shard in shards if (index, shard) in found]
@@ -111,21 +113,6 @@ def _missing_as_one(
             yield none_here(dataset, dataset.splits[index], shards)
         else:
             yield from here
-
-
-def _read(
-    dataset: Dataset, places: list[list[int]], watch: Watch | None
-) -> Iterator[tuple[FileToRead, FileContents]]:
-    named: list[FileToRead] = []
-    for split, shard in places:
-        path = file_path(dataset, split, shard)
-        file = FileToRead(split=split, shard=shard, path=path or "")
-        if path is None:
-            yield file, _MISSING
-        else:
-            named.append(file)
-    num_bytes = sum(_size(file.path) for file in named)
-    yield from read_record_files(named, dataset.file_format, num_bytes=num_bytes, watch=watch)
 
 
 def _size(path: str) -> int:
@@ -171,63 +158,46 @@ def first_file_here(reads: Reads) -> str | None:
 # Many record files of a dataset counted at once, and how far that is.
 
 _REPORTS = 0.1  # seconds between two
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class FileToRead:
-    """A file, and where its answer belongs: a split and a shard of it by their indices.
-
-    num_bytes: its size where it is known, by which large files are told from small ones.
-    """
-
-    split: int
-    shard: int
-    path: str
-    num_bytes: int = 0
+FileToRead = tuple[Place, str, int]  # with its path, and its size where that is known
 
 
 def read_record_files(
-    files: Iterable[FileToRead],
+    files: Sequence[FileToRead],
     file_format: str,
     *,
-    checksums: bool = True,
-    num_bytes: int = 0,
     jobs: int | None = None,
     runner: Runner | None = None,
     watch: Watch | None = None,
-) -> Iterator[tuple[FileToRead, FileContents]]:
+) -> Iterator[tuple[Place, FileContents]]:
     """Yield what each file holds, in the order in which they are done.
 
-    `watch` is told the bytes read, of `num_bytes`. Few files wait in memory at a time, so that
-    there may be millions. An interrupt, or an end of the asking, ends all at once.
+    `watch` is told the bytes read. An interrupt, or an end of the asking, ends all at once.
 
     Raises:
         MissingDependencyError: a package that the format needs is not installed.
         DatasetError: a process was ended from outside.
     """
-    waiting: dict[int, FileToRead] = {}
+    total = sum(num_bytes for _, _, num_bytes in files)
     done, reported = 0, 0.0
 
-    def tasks() -> Iterator[FileToCount]:
-        for index, file in enumerate(files):
-            waiting[index] = file
-            yield FileToCount(
-                index=index,
-                file=StoredFile(path=file.path, num_bytes=file.num_bytes),
-                file_format=file_format,
-                checksums=checksums,
-                listed=False,
-            )
-
-    def told(count: int) -> None:
+    def told(count: int, *, last: bool = False) -> None:
         nonlocal done, reported
         done += count
         now = time.monotonic()
-        if watch is not None and num_bytes and now - reported > _REPORTS:
+        if watch is not None and total and (last or now - reported > _REPORTS):
             reported = now
-            watch("bytes", min(done, num_bytes), num_bytes)
+            watch("bytes", min(done, total), total)
 
-    for counted in (runner or LocalRunner(jobs=jobs, told=told)).count(tasks()):
-        yield waiting.pop(counted.index), counted.contents
-    if watch is not None and num_bytes:
-        watch("bytes", min(done, num_bytes), num_bytes)
+    tasks = (
+        FileToCount(
+            index=index,
+            file=StoredFile(path=path, num_bytes=num_bytes),
+            file_format=file_format,
+            checksums=True,
+            listed=False,
+        )
+        for index, (_, path, num_bytes) in enumerate(files)
+    )
+    for counted in (runner or LocalRunner(jobs=jobs, told=told)).count(tasks):
+        yield files[counted.index][0], counted.contents
+    told(0, last=True)

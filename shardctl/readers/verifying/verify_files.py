@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shardctl.core.arguments.checked import checked
@@ -14,13 +14,18 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
-from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files, none_here
+from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
 from shardctl.readers.index.bare import naming_damaged
 from shardctl.readers.index.counting.local_runner import checked_jobs
-from shardctl.readers.index.runner import Runner, RunnerLike
-from shardctl.readers.records.contents import FileContents
+from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.read_file import why_not_read
-from shardctl.readers.verifying.file_checks import FileToRead, read_record_files
+from shardctl.readers.verifying.file_checks import (
+    FileToRead,
+    Place,
+    missing_as_one,
+    note_finding,
+    read_record_files,
+)
 
 # What names and sizes show, beside what the files hold.
 _OF_NAMES: dict[ProblemKind, FindingKind] = {
@@ -128,15 +133,40 @@ def verify_files(
     on_disk = check_files(dataset)
     if on_disk.unlisted is not None:
         raise DatasetError(on_disk.unlisted)
-    check = _Check(dataset=dataset, splits=chosen, on_disk=on_disk)
-    check.read(jobs, runner, watch)
-    found = check.answer()
-    if not found.num_files and found.equal:
+    numbers = [dataset.splits.index(split) for split in chosen]
+    tallies = [Counter[str]() for _ in dataset.splits]
+    ways = Counter[str]()
+    found: dict[Place, FileFinding] = {}
+    files = [file for number in numbers for file in _files(dataset, number, on_disk)]
+    read = read_record_files(files, dataset.file_format, jobs=jobs, runner=runner, watch=watch)
+    for place, contents in read:
+        note_finding(found, dataset, place, contents)
+        tallies[place[0]].update(
+            num_files=1,
+            num_files_read=contents.whole,
+            num_records=contents.num_records or 0,
+            num_bytes=contents.num_bytes or 0,
+            num_bytes_read=contents.num_bytes_read,
+        )
+        ways.update([contents.checked] if contents.whole else ())
+    needed = [file[0] for file in files if _length(dataset, file[0])]
+    findings = (
+        *(one for one in dataset.damaged if one.split in {split.name for split in chosen}),
+        *missing_as_one(dataset, sorted({*needed, *found}), found),
+        *_findings_of_names(chosen, on_disk, {one.split for one in found.values()}),
+    )
+    if not files and not findings:
         raise UsageError(
             f"nothing to verify: {choices(split.name for split in chosen)} of {dataset.title} "
             "has no examples, and no files"
         )
-    return found
+    return FilesVerification(
+        dataset=dataset,
+        splits=tuple(_split_files(dataset.splits[at], tallies[at]) for at in numbers),
+        findings=findings,
+        checked=dict(sorted(ways.items())),
+        notes=tuple(_notes(dataset.file_format, ways, found.values())),
+    )
 
 
 def _check_place(dataset: Dataset, split: Split) -> None:
@@ -148,134 +178,67 @@ def _check_place(dataset: Dataset, split: Split) -> None:
         )
 
 
-class _Check:
-    """The files of some splits while they are read."""
+def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[FileToRead]:
+    """Yield the files of a split; those of shards without examples need not be there."""
+    split = dataset.splits[number]
+    for shard, (length, size) in enumerate(
+        zip(split.shard_lengths, on_disk.shard_bytes[split.name], strict=True)
+    ):
+        if length or size is not None:
+            folder, name = split.location(shard)
+            yield (number, shard), file_in(folder or "", name), size or 0
 
-    def __init__(
-        self, *, dataset: Dataset, splits: tuple[Split, ...], on_disk: FilesOnDisk
-    ) -> None:
-        self._dataset = dataset
-        self._splits = splits
-        self._sizes = [on_disk.shard_bytes[split.name] for split in splits]
-        self._on_disk = on_disk
-        self._found: dict[tuple[int, int], FileFinding] = {}
-        self._tallies = [Counter[str]() for _ in splits]
-        self._checked = Counter[str]()
 
-    def read(self, jobs: int | None, runner: Runner | None, watch: Watch | None) -> None:
-        num_bytes = sum(size or 0 for sizes in self._sizes for size in sizes)
-        read = read_record_files(
-            self._files(),
-            self._dataset.file_format,
-            num_bytes=num_bytes,
-            jobs=jobs,
-            runner=runner,
-            watch=watch,
-        )
-        for file, contents in read:
-            self._note(file, contents)
+def _length(dataset: Dataset, place: Place) -> int:
+    return dataset.splits[place[0]].shard_lengths[place[1]]
 
-    def _files(self) -> Iterator[FileToRead]:
-        for index, split in enumerate(self._splits):
-            for shard, length in enumerate(split.shard_lengths):
-                folder, name = split.location(shard)
-                path = file_in(folder or "", name)
-                size = self._sizes[index][shard]
-                if length or size is not None:
-                    yield FileToRead(split=index, shard=shard, path=path, num_bytes=size or 0)
 
-    def _note(self, file: FileToRead, contents: FileContents) -> None:
-        split, tally = self._splits[file.split], self._tallies[file.split]
-        finding = contents.finding(
-            split.filename(file.shard),
-            split.shard_lengths[file.shard],
-            split.name,
-            self._dataset.compression,
-        )
-        if finding is not None:
-            self._found[file.split, file.shard] = finding
-        tally["files"] += 1
-        tally["records"] += contents.num_records or 0
-        tally["bytes"] += contents.num_bytes or 0
-        tally["bytes read"] += contents.num_bytes_read
-        if contents.whole:
-            tally["read"] += 1
-            self._checked[contents.checked] += 1
+def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:
+    of_all = dict.fromkeys(
+        ("num_records", "num_files", "num_files_read", "num_bytes", "num_bytes_read"), 0
+    )
+    return SplitFiles(name=split.name, num_examples=split.num_examples, **{**of_all, **tally})
 
-    def answer(self) -> FilesVerification:
-        return FilesVerification(
-            dataset=self._dataset,
-            splits=tuple(map(self._split_files, self._splits, self._tallies)),
-            findings=tuple(self._findings()),
-            checked=dict(sorted(self._checked.items())),
-            notes=tuple(self._notes()),
+
+def _findings_of_names(
+    splits: Sequence[Split], on_disk: FilesOnDisk, damaged: Collection[str | None]
+) -> Iterator[FileFinding]:
+    """Yield what listing the folders shows; the size of a split where its files are sound."""
+    asked_for = {None, *(split.name for split in splits)}
+    for problem in on_disk.problems:
+        kind = _OF_NAMES.get(problem.kind)
+        if kind is None or problem.split not in asked_for:
+            continue
+        if kind == "size" and problem.split in damaged:
+            continue
+        yield FileFinding(
+            filename=problem.filename,
+            expected=None,
+            found=None,
+            reason=problem.text,
+            kind=kind,
+            split=problem.split,
         )
 
-    @staticmethod
-    def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:
-        return SplitFiles(
-            name=split.name,
-            num_examples=split.num_examples,
-            num_records=tally["records"],
-            num_files=tally["files"],
-            num_files_read=tally["read"],
-            num_bytes=tally["bytes"],
-            num_bytes_read=tally["bytes read"],
+
+def _notes(form: str, ways: Mapping[str, int], found: Collection[FileFinding]) -> Iterator[str]:
+    if "decoded" in ways:
+        none = "checksums (TFDS writes none)" if form == "parquet" else "checksums"
+        yield (
+            f"the {form} files carry no {none}: every row was decoded; "
+            "a changed byte that can still be decoded is not seen"
         )
-
-    def _findings(self) -> Iterator[FileFinding]:
-        own: list[list[FileFinding]] = [[] for _ in self._splits]
-        for place in sorted(self._found):
-            own[place[0]].append(self._found[place])
-        names = {split.name for split in self._splits}
-        yield from (found for found in self._dataset.damaged if found.split in names)
-        for split, found in zip(self._splits, own, strict=True):
-            needed = [shard for shard, length in enumerate(split.shard_lengths) if length]
-            missing = all(file.kind == "missing" for file in found)
-            if found and missing and len(found) == len(needed):
-                yield none_here(self._dataset, split, needed)
-            else:
-                yield from found
-        yield from self._findings_of_names({found[0].split for found in own if found})
-
-    def _findings_of_names(self, damaged: set[str | None]) -> Iterator[FileFinding]:
-        """Yield what listing the folders shows; the size of a split where its files are sound."""
-        asked_for = {None, *(split.name for split in self._splits)}
-        for problem in self._on_disk.problems:
-            kind = _OF_NAMES.get(problem.kind)
-            if kind is None or problem.split not in asked_for:
-                continue
-            if kind == "size" and problem.split in damaged:
-                continue
-            yield FileFinding(
-                filename=problem.filename,
-                expected=None,
-                found=None,
-                reason=problem.text,
-                kind=kind,
-                split=problem.split,
-            )
-
-    def _notes(self) -> Iterator[str]:
-        form = self._dataset.file_format
-        if self._checked["decoded"]:
-            none = "checksums (TFDS writes none)" if form == "parquet" else "checksums"
-            yield (
-                f"the {form} files carry no {none}: every row was decoded; "
-                "a changed byte that can still be decoded is not seen"
-            )
-        if self._checked["framing"]:
-            yield (
-                f"the {form} files carry no checksums of their data: headers and sizes were "
-                "checked; a changed byte of the data is not seen"
-            )
-        counted = [found for found in self._found.values() if found.kind == "count"]
-        if self._dataset.file_format == "parquet" and any(
-            (found.found or 0) < (found.expected or 0) for found in counted
-        ):
-            yield "TFDS 4.9.10 drops rows as it writes parquet; shardctl lint --explain SC061 tells"
-        if self._dataset.file_format == "array_record" and self._checked:
-            yield (
-                "the signature and the padding of array_record files, which readers skip, "
-                "were not checked"
-            )
+    if "framing" in ways:
+        yield (
+            f"the {form} files carry no checksums of their data: headers and sizes were "
+            "checked; a changed byte of the data is not seen"
+        )
+    if form == "parquet" and any(
+        one.kind == "count" and (one.found or 0) < (one.expected or 0) for one in found
+    ):
+        yield "TFDS 4.9.10 drops rows as it writes parquet; shardctl lint --explain SC061 tells"
+    if form == "array_record" and ways:
+        yield (
+            "the signature and the padding of array_record files, which readers skip, "
+            "were not checked"
+        )

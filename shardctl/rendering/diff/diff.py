@@ -5,18 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from typing import TypeGuard
 
+from shardctl.core.columns import picked, record_of
 from shardctl.core.resume.resume_plan import AfterRead
 from shardctl.core.text import choices, counted, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.files.plan.document import call_record
 from shardctl.planning.diff.causes import IN_STAGES, Cause, ChangedShard
-from shardctl.planning.diff.diff import Diff, Moved, OrderDifference
+from shardctl.planning.diff.diff import Diff, Moved
 from shardctl.planning.diff.stages import ChangedStage
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.step_rows import heading
-from shardctl.rendering.text.tables import Cell, Screen, annotation, columns, paragraph, table
+from shardctl.rendering.text.tables import (
+    Cell,
+    Level,
+    Screen,
+    annotation,
+    columns,
+    paragraph,
+    table,
+)
 
 _MAX_SHARDS = 100  # shards of a cause that a document lists
 _SHARDS = 4  # shards of a cause on a terminal
@@ -50,9 +60,8 @@ def diff_table(diff: Diff, screen: Screen, *, hints: Hints = _NO_HINTS) -> Itera
     yield from _differences(diff, screen, hints)
     if hints.update and not diff.equal:
         yield "\n"
-        label = diff.expected.label
-        advice = f"if this is meant, the same command with --update writes it to {label}"
-        yield paragraph(advice, screen)
+        advice = "if this is meant, the same command with --update writes it to"
+        yield paragraph(f"{advice} {diff.expected.label}", screen)
     if hints.each_other:
         yield paragraph(_EACH_OTHER, screen)
 
@@ -89,26 +98,18 @@ def _origins_of(cause: Cause) -> tuple[str, ...]:
 
 def headline(diff: Diff) -> str:
     """Return the sentence that says whether and where two orders differ."""
-    old, new = diff.expected, diff.actual
-    if diff.first is None:
-        order = f"the order of {counted(old.snapshot.num_examples, 'example')}"
-        if not diff.equal:
-            certain = any(cause.kind == "folders" and cause.certain for cause in diff.changes)
-            said = (
-                "not the same examples, though the same ids"
-                if certain
-                else "the same ids, and whether of the same examples cannot be told"
-            )
-            return f"{old.label} and {new.label}: {said}"
-        return f"{old.label} and {new.label}: the same, {order}"
-    where = f"{_where(diff.first)} of {diff.moved.positions:,}"
-    return f"{old.label} and {new.label} first differ {where}"
-
-
-def _where(first: OrderDifference) -> str:
-    if first.exact:
-        return f"at position {first.position:,}"
-    return f"between positions {first.position:,} and {first.stop - 1:,}"
+    both, first = f"{diff.expected.label} and {diff.actual.label}", diff.first
+    if first is not None:
+        where = f"at position {first.position:,}"
+        if not first.exact:
+            where = f"between positions {first.position:,} and {first.stop - 1:,}"
+        return f"{both} first differ {where} of {diff.moved.positions:,}"
+    if diff.equal:
+        count = counted(diff.expected.snapshot.num_examples, "example")
+        return f"{both}: the same, the order of {count}"
+    if any(cause.kind == "folders" and cause.certain for cause in diff.changes):
+        return f"{both}: not the same examples, though the same ids"
+    return f"{both}: the same ids, and whether of the same examples cannot be told"
 
 
 def _rows(diff: Diff) -> Iterator[Sequence[str]]:
@@ -132,9 +133,9 @@ def moved_line(moved: Moved) -> str:
     '1 of 8 positions has another example (12.5%)'
     """
     if moved.at_least == moved.at_most:
-        positions = counted(moved.positions, "position")
         have = "has" if moved.at_least == 1 else "have"
         share = _percent(moved.at_least, moved.positions)
+        positions = counted(moved.positions, "position")
         return f"{moved.at_least:,} of {positions} {have} another example ({share})"
     return (
         f"between {moved.at_least:,} and {moved.at_most:,} of {moved.positions:,} positions have "
@@ -180,11 +181,10 @@ def cause_line(cause: Cause, *, whole: bool = False) -> str:
         return f"{printable(cause.name)}: {cause.words}"
     if cause.kind == "dataset":
         return f"dataset {cause.name}: {became}"
-    if cause.kind == "split":
-        if cause.actual is None:
-            return f"split {cause.name} is no longer read"
-        if cause.expected is None:
-            return f"split {cause.name} is read now, {actual} examples"
+    if cause.kind == "split" and cause.actual is None:
+        return f"split {cause.name} is no longer read"
+    if cause.kind == "split" and cause.expected is None:
+        return f"split {cause.name} is read now, {actual} examples"
     if cause.kind == "shards":
         return f"{cause.name}: {_shards(cause, became, whole)}"
     return f"{cause.name}: {became}" + (f"; {cause.words}" if cause.words else "")
@@ -221,21 +221,17 @@ def _value(value: object, whole: bool) -> str:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    calls = _calls(value)
-    shown = value if calls is None else [str(call) for call in calls]
+    shown = list(map(str, value)) if _are_calls(value) else value
     return printable(str(shown), sys.maxsize if whole else _VALUE)
 
 
 def _recorded(value: object) -> object:
-    calls = _calls(value)
-    return value if calls is None else [call_record(call) for call in calls]
+    return list(map(call_record, value)) if _are_calls(value) else value
 
 
-def _calls(value: object) -> tuple[AfterRead, ...] | None:
-    """Return the calls of a plan's `after_read`, None for the value of anything else."""
-    if isinstance(value, tuple) and all(isinstance(call, AfterRead) for call in value):
-        return value
-    return None
+def _are_calls(value: object) -> TypeGuard[tuple[AfterRead, ...]]:
+    """Return whether a value is the calls of a plan's `after_read`."""
+    return isinstance(value, tuple) and all(isinstance(call, AfterRead) for call in value)
 
 
 def diff_document(diff: Diff) -> Document:
@@ -247,13 +243,7 @@ def diff_document(diff: Diff) -> Document:
         "actual": diff.actual.label,
         "equal": diff.equal,
         "first_difference": None if first is None else {**asdict(first), "exact": first.exact},
-        "neighbours": None
-        if stretch is None
-        else {
-            "start": stretch.start,
-            "expected": list(stretch.expected),
-            "actual": list(stretch.actual),
-        },
+        "neighbours": record_of(stretch, "start expected actual"),
         "moved": asdict(diff.moved),
         "causes": [cause_record(cause) for cause in diff.causes],
         "without_effect": [cause_record(cause) for cause in diff.changes] if diff.equal else [],
@@ -264,8 +254,7 @@ def diff_document(diff: Diff) -> Document:
 def cause_record(cause: Cause) -> Document:
     """Return a cause as a record; `text` is for people, and long lists of shards are counted."""
     record: Document = {
-        "kind": cause.kind,
-        "name": cause.name,
+        **picked(cause, "kind name"),
         "expected": _recorded(cause.expected),
         "actual": _recorded(cause.actual),
         "text": cause_line(cause),
@@ -274,7 +263,7 @@ def cause_record(cause: Cause) -> Document:
         record["change"] = cause.change
     if cause.stage is not None:
         record["change"] = cause.stage.change
-        record["place"] = {"expected": cause.stage.place, "actual": cause.stage.place_now}
+        record["place"] = picked(cause.stage, "expected=place actual=place_now")
     if cause.shards:
         record["num_shards"] = len(cause.shards)
         record["shards"] = list(map(asdict, cause.shards[:_MAX_SHARDS]))
@@ -290,13 +279,11 @@ def diff_annotation(diff: Diff, *, hints: Hints = _NO_HINTS) -> Iterator[str]:
     file, line = hints.origins.place(key for cause in diff.causes for key in _origins_of(cause))
     if file is None:
         file = hints.file or diff.expected.label
-    if diff.equal:
-        if hints.each_other:
-            yield annotation("notice", _EACH_OTHER, title=headline(diff), file=file)
-        return
-    text = "".join(_differences(diff, Screen(abridged=True), hints)).strip("\n")
-    if hints.update:
-        text += f"\n\nif this is meant: {hints.update}"
-    if hints.each_other:
-        text += f"\n\n{_EACH_OTHER}"
-    yield annotation("error", text, title=headline(diff), file=file, line=line)
+    update = hints.update and f"if this is meant: {hints.update}"
+    more = [update if not diff.equal else "", _EACH_OTHER if hints.each_other else ""]
+    level: Level = "notice" if diff.equal else "error"
+    line = None if diff.equal else line
+    said = "" if diff.equal else "".join(_differences(diff, Screen(abridged=True), hints))
+    text = "\n\n".join(part for part in (said.strip("\n"), *more) if part)
+    if text:
+        yield annotation(level, text, title=headline(diff), file=file, line=line)

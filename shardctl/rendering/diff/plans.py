@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from shardctl.core.columns import picked
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head, kind_head
 from shardctl.planning.diff.diff import Diff
-from shardctl.planning.diff.plans import ChangedFile, PlansDiff, Range
+from shardctl.planning.diff.plans import PlansDiff, Range
 from shardctl.rendering.diff.diff import (
     Hints,
     cause_line,
@@ -42,8 +43,9 @@ def plans_table(diff: PlansDiff, screen: Screen) -> Iterator[str]:
         yield "\n"
         yield paragraph(f"{counted(len(diff.files), 'file')} read differently:", screen)
         most = _RANGES if screen.abridged else None
-        files = OnDemand(len(diff.files), diff.files.__getitem__)
-        rows = files.map(lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most)))
+        rows = OnDemand(len(diff.files), diff.files.__getitem__).map(
+            lambda f: (f.filename, _ranges(f.expected, most), _ranges(f.actual, most))
+        )
         yield from table_pieces(_COLUMNS, rows, screen, keep=_ROWS)
     for cause in diff.changes:
         lead = "without effect on the reads: " if diff.equal else ""
@@ -83,37 +85,20 @@ def plans_document(diff: PlansDiff) -> Document:
         "first_difference": None
         if first is None
         else {
-            "position": first.position,
+            **picked(first, "position"),
             "expected": _record(first.expected),
             "actual": _record(first.actual),
             "plan": first.plan,
         },
         "causes": [] if diff.equal else causes,
         "without_effect": causes if diff.equal else [],
-        "files": [_file(file) for file in diff.files],
+        "files": [picked(file, "plan split filename expected actual") for file in diff.files],
     }
 
 
 def _record(read: Reads | None) -> Document | None:
     """Return the fields of the one instruction in `read`."""
-    if read is None:
-        return None
-    return {
-        "filename": read.filename(0),
-        "split": read.split_names[int(read.split[0])],
-        "skip": int(read.skip[0]),
-        "take": int(read.take[0]),
-    }
-
-
-def _file(file: ChangedFile) -> Document:
-    return {
-        "plan": file.plan,
-        "split": file.split,
-        "filename": file.filename,
-        "expected": [list(ids) for ids in file.expected],
-        "actual": [list(ids) for ids in file.actual],
-    }
+    return None if read is None else read.records(["filename", "split", "skip", "take"])[0]
 
 
 def plans_annotation(diff: PlansDiff, *, file: str | None = None) -> Iterator[str]:
@@ -168,10 +153,9 @@ def several_table(files: Sequence[CheckedFile], screen: Screen) -> Iterator[str]
 
 def _summary(files: Sequence[CheckedFile], differ: Sequence[CheckedFile]) -> str:
     failed = sum(file.diff is None for file in files)
-    said = [f"{len(files) - len(differ) - failed} of {counted(len(files), 'file')} the same"]
-    said += [f"{len(differ)} changed"] if differ else []
-    said += [f"{failed} not checked"] if failed else []
-    return ", ".join(said)
+    said = f"{len(files) - len(differ) - failed} of {counted(len(files), 'file')} the same"
+    said += f", {len(differ)} changed" if differ else ""
+    return said + (f", {failed} not checked" if failed else "")
 
 
 def several_document(files: Sequence[CheckedFile]) -> Document:
@@ -181,9 +165,7 @@ def several_document(files: Sequence[CheckedFile]) -> Document:
         **kind_head("diff"),
         "equal": len(compared) == len(files) and all(diff.equal for diff in compared),
         "comparisons": [diff_document(diff) for diff in compared],
-        "not_checked": [
-            {"file": file.label, "error": file.error} for file in files if file.diff is None
-        ],
+        "not_checked": [picked(file, "file=label error") for file in files if file.diff is None],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Records, RecordStream, picked, stream_of
+from shardctl.core.columns import Records, RecordStream, picked, record_of, stream_of
 from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
@@ -27,6 +27,7 @@ from shardctl.rendering.text.tables import (
     cell_of,
     columns,
     paragraph,
+    paragraphs,
     table,
     table_pieces,
 )
@@ -47,15 +48,13 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
     comparison = plan.comparisons[0]
     yield paragraph(title(plan, counted(comparison.num_hosts, "host")), screen, style="bold")
     yield table(*measure_cells(plan), screen)
-    for strategy in comparison.strategies:
-        if strategy.refusal is not None:
-            yield paragraph(f"* {strategy.name}: {strategy.refusal}", screen)
+    refused = (one for one in comparison.strategies if one.refusal is not None)
+    yield from paragraphs(screen, *(f"* {one.name}: {one.refusal}" for one in refused))
     best = comparison.recommended
     named = "none" if best is None else best.name
     serves = f"serves best: {named}, " if len(comparison.strategies) > 1 else ""
-    yield paragraph(f"{serves}{reason(comparison)}", screen)
-    for line in advice(comparison, plan.settings):
-        yield paragraph(f"- {as_options(line)}", screen)
+    advised = (f"- {as_options(line)}" for line in advice(comparison, plan.settings))
+    yield from paragraphs(screen, f"{serves}{reason(comparison)}", *advised)
     shown = comparison.strategies if every_strategy else [best] if best is not None else []
     for strategy in shown:
         yield "\n"
@@ -116,9 +115,7 @@ def _idle(strategy: Strategy) -> str:
 
 def extremes(load: Load | None) -> str:
     """Return the least and the most, or the one value all hosts have."""
-    if load is None:
-        return "-"
-    return counts_between(load.min, load.max)
+    return "-" if load is None else counts_between(load.min, load.max)
 
 
 def _byte_extremes(load: Load | None) -> str:
@@ -208,7 +205,7 @@ def summary_record(strategy: Strategy) -> Document:
 
 
 def _load(load: Load | None) -> Document | None:
-    return None if load is None else picked(load, "index=straggler min max total imbalance")
+    return record_of(load, "index=straggler min max total imbalance")
 
 
 def hosts_rows(plan: HostsPlan) -> RecordStream:

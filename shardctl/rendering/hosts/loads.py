@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,12 @@ from shardctl.rendering.text.quantities import (
 from shardctl.rendering.text.tables import Screen, paragraph
 
 FROM_DISK = "examples from disk"
-_ONE = {"examples": "example", FROM_DISK: "example from disk", "batches": "batch"}
+_ONE = {
+    "examples": "example",
+    FROM_DISK: "example from disk",
+    "batches": "batch",
+    "files": "file",
+}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -49,22 +54,15 @@ class Quantity:
         return float(self.values.mean())
 
     @cached_property
-    def excess(self) -> float:
-        """How far the host with the most is above the mean, as a part of the mean."""
-        return int(self.values.max()) / self.mean - 1 if self.mean else 0.0
-
-    @cached_property
     def straggler(self) -> int | None:
         """The first host that has the most, None where none stands out.
 
         One example more is as even as whole numbers can be, so it stands out only `in_step`.
         """
-        differs = int(self.values.max()) - int(self.values.min())
-        if self.in_step:
-            return int(self.values.argmax()) if differs else None
-        if differs > 1 and 1 + self.excess >= OUTSTANDING:
-            return int(self.values.argmax())
-        return None
+        most = int(self.values.max())
+        differs = most - int(self.values.min())
+        much = differs > 1 and most >= OUTSTANDING * self.mean
+        return int(self.values.argmax()) if differs and (self.in_step or much) else None
 
     def stands_out(self, group: Bucket) -> bool:
         """Whether a group of hosts has one with the most, or with as much when it is rounded."""
@@ -75,8 +73,9 @@ class Quantity:
     @property
     def of_straggler(self) -> str:
         """The most that a host has, and how far that is over the mean where it can be read."""
-        most = self.with_noun(int(self.values.max()))
-        return f"{most} ({percent_over(self.excess)})" if 1 + self.excess >= OUTSTANDING else most
+        most = int(self.values.max())
+        over = f" ({percent_over(most / self.mean - 1)})" if most >= OUTSTANDING * self.mean else ""
+        return self.with_noun(most) + over
 
     def with_noun(self, value: int) -> str:
         """Return a value with what it counts; a size has its unit already.
@@ -84,9 +83,8 @@ class Quantity:
         >>> Quantity(name="batches", values=np.array([3])).with_noun(3)
         '3 batches'
         """
-        if self.name == "bytes":
-            return human_bytes(value)
-        return counted(value, _ONE.get(self.name, self.name), self.name)
+        is_size = self.name == "bytes"
+        return human_bytes(value) if is_size else counted(value, _ONE[self.name], self.name)
 
     def between(self, least: int, most: int) -> str:
         """Return a range of values, or the one that all have.
@@ -94,8 +92,7 @@ class Quantity:
         >>> Quantity(name="examples", values=np.array([3, 4])).between(3, 4000)
         '3–4,000'
         """
-        said = bytes_between if self.name == "bytes" else counts_between
-        return said(least, most)
+        return (bytes_between if self.name == "bytes" else counts_between)(least, most)
 
 
 def quantities(strategy: Strategy) -> tuple[Quantity, ...]:
@@ -143,12 +140,10 @@ def told(strategy: Strategy) -> Iterator[str]:
 
 def told_of_padding(comparison: Comparison) -> Iterator[str]:
     """Yield how many examples a loader hands out again, and how many no host gets."""
-    if comparison.num_repeated:
-        is_or_are = "is" if comparison.num_repeated == 1 else "are"
-        yield f"{counted(comparison.num_repeated, 'example')} {is_or_are} handed out again"
-    if comparison.num_left_out:
-        is_or_are = "is" if comparison.num_left_out == 1 else "are"
-        yield f"{counted(comparison.num_left_out, 'example')} {is_or_are} handed out by no host"
+    counts = {"again": comparison.num_repeated, "by no host": comparison.num_left_out}
+    for how, count in counts.items():
+        if count:
+            yield f"{counted(count, 'example')} {'is' if count == 1 else 'are'} handed out {how}"
 
 
 def _of_files(columns: HostReads, host: int, about: list[Quantity]) -> str:
@@ -164,13 +159,12 @@ def _of_files(columns: HostReads, host: int, about: list[Quantity]) -> str:
 # What tells how a way to share does with a number of hosts: the figures of a sweep.
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """A figure that is 1 where nothing is wasted: its name, its meaning, its value."""
+class Figure(NamedTuple):
+    """A figure that is 1 where nothing is wasted: its name, its meaning, the field it is."""
 
     heading: str
     meaning: str
-    value: Callable[[Strategy], float | None]
+    field: str
 
 
 def figures(name: str) -> Iterator[Figure]:
@@ -181,17 +175,9 @@ def figures(name: str) -> Iterator[Figure]:
     """
     mode = HOST_MODES.get(name)
     if mode is None or not (mode.whole_files or mode.reads_all):
-        yield Figure(
-            heading=f"{name} read",
-            meaning="times the data is read",
-            value=attrgetter("read_amplification"),
-        )
+        yield Figure(f"{name} read", "times the data is read", "read_amplification")
     if mode is None or mode.whole_files:
-        yield Figure(
-            heading=f"{name} imbalance",
-            meaning="examples of the busiest host / mean",
-            value=attrgetter("imbalance"),
-        )
+        yield Figure(f"{name} imbalance", "examples of the busiest host / mean", "imbalance")
 
 
 def sweep_figures(plan: HostsPlan) -> list[tuple[int, Figure]]:
@@ -218,8 +204,7 @@ def group_name(group: Group) -> str:
     return numbered(min(counts), max(counts))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Spread:
+class Spread(NamedTuple):
     """A figure over a group of numbers of hosts: how far over 1 it is, and what stands out."""
 
     least: float
@@ -230,7 +215,7 @@ class Spread:
     def text(self) -> str:
         """The figure itself.
 
-        >>> Spread(least=0.028, most=0.055, words="").text
+        >>> Spread(0.028, 0.055, "").text
         '1.028–1.055'
         """
         least, most = f"{1 + self.least:,.3f}", f"{1 + self.most:,.3f}"
@@ -240,13 +225,13 @@ class Spread:
 def spread_of(group: Group, index: int, figure: Figure) -> Spread:
     """Return what a figure of the strategy at `index` is over a group; there are examples."""
     strategies = [comparison.strategies[index] for comparison in group]
-    over = [(figure.value(strategy) or 1.0) - 1.0 for strategy in strategies]
+    over = [(getattr(strategy, figure.field) or 1.0) - 1.0 for strategy in strategies]
     idle = [strategy.idle_hosts for strategy in strategies]
     num_refused = sum(strategy.refusal is not None for strategy in strategies)
     words = [f"{numbered(min(idle), max(idle))} idle"] if max(idle) else []
     if num_refused:
         words.append("refused" if num_refused == len(group) else f"{num_refused:,} refused")
-    return Spread(least=max(min(over), 0.0), most=max(*over, 0.0), words=", ".join(words))
+    return Spread(max(min(over), 0.0), max(*over, 0.0), ", ".join(words))
 
 
 def refused_numbers(plan: HostsPlan) -> Iterator[str]:
@@ -283,46 +268,35 @@ def hosts_bars(comparison: Comparison, screen: Screen) -> Iterator[str]:
     yield paragraph(_WHAT_TO_SEE + grouped, beside(screen))
     if len(comparison.strategies) > 1:
         yield "\n"
-        yield from _times_read(comparison.strategies, screen)
+        bars = [
+            _bar(times, times, f"{times:,.2f}", "refused" if strategy.refusal is not None else "")
+            for strategy in comparison.strategies
+            for times in [strategy.read_amplification or 0.0]
+        ]
+        series = [Series(heading="times read", bars=bars)]
+        names = [strategy.name for strategy in comparison.strategies]
+        yield from bar_lines("way to share", names, series, screen)
     for strategy in comparison.strategies:
         yield "\n"
         yield from _strategy(strategy, screen)
 
 
-def _times_read(strategies: Sequence[Strategy], screen: Screen) -> Iterator[str]:
-    bars = []
-    for strategy in strategies:
-        times = strategy.read_amplification or 0.0
-        refused = strategy.refusal is not None
-        bars.append(
-            Bar(
-                least=times,
-                most=times,
-                text=f"{times:,.2f}",
-                word="refused" if refused else "",
-                look="warning" if refused else "",
-            )
-        )
-    names = [strategy.name for strategy in strategies]
-    yield from bar_lines("way to share", names, [Series(heading="times read", bars=bars)], screen)
+def _bar(least: float, most: float, text: str, word: str) -> Bar:
+    return Bar(least=least, most=most, text=text, word=word, look="warning" if word else "")
 
 
 def _strategy(strategy: Strategy, screen: Screen) -> Iterator[str]:
     if strategy.refusal is not None:
         yield paragraph(f"{strategy.name}: {strategy.refusal}", beside(screen), style="warning")
     found, remarks = quantities(strategy), list(told(strategy))
-    rows = num_rows(len(found[0].values)) if remarks else 1
-    groups = buckets(found[0].values, rows)
     examples = found[0]
-    idle = [_num_idle(examples, group) for group in groups]
+    rows = num_rows(len(examples.values)) if remarks else 1
+    groups = buckets(examples.values, rows)
     labels = [numbered(group.first, group.last) for group in groups]
     series = [
         Series(
             heading=quantity.name,
-            bars=[
-                _bar(quantity, group, num_idle if quantity is examples else 0)
-                for group, num_idle in zip(buckets(quantity.values, rows), idle, strict=True)
-            ],
+            bars=[_of_group(quantity, group) for group in buckets(quantity.values, rows)],
         )
         for quantity in sorted(found, key=lambda one: one.straggler is None)  # if one has room
     ]
@@ -331,26 +305,13 @@ def _strategy(strategy: Strategy, screen: Screen) -> Iterator[str]:
         yield paragraph(remark, beside(screen), style="warning")
 
 
-def _num_idle(examples: Quantity, group: Bucket) -> int:
-    if group.min:
-        return 0
-    return int((examples.values[group.first : group.last + 1] == 0).sum())
-
-
-def _bar(quantity: Quantity, group: Bucket, num_idle: int) -> Bar:
+def _of_group(quantity: Quantity, group: Bucket) -> Bar:
     least, most = int(group.min), int(group.max)
-    words = []
-    if quantity.stands_out(group):
-        words.append("most")
-    if num_idle:
+    words = ["most"] if quantity.stands_out(group) else []
+    if quantity.name == "examples" and not least:
+        num_idle = int((quantity.values[group.first : group.last + 1] == 0).sum())
         words.append("idle" if num_idle == group.count else f"{num_idle:,} idle")
-    return Bar(
-        least=least,
-        most=most,
-        text=quantity.between(least, most),
-        word=", ".join(words),
-        look="warning" if words else "",
-    )
+    return _bar(least, most, quantity.between(least, most), ", ".join(words))
 
 
 def sweep_bars(plan: HostsPlan, screen: Screen) -> Iterator[str]:
@@ -366,20 +327,13 @@ def sweep_bars(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     series = [
         Series(
             heading=figure.heading,
-            bars=[_over_one(spread_of(group, index, figure)) for group in groups],
+            bars=[
+                _bar(found.least, found.most, found.text, found.words)
+                for found in (spread_of(group, index, figure) for group in groups)
+            ],
         )
         for index, figure in shown
     ]
     yield from bar_lines("hosts", list(map(group_name, groups)), series, screen)
     for remark in refused_numbers(plan):
         yield paragraph(remark, beside(screen), style="warning")
-
-
-def _over_one(spread: Spread) -> Bar:
-    return Bar(
-        least=spread.least,
-        most=spread.most,
-        text=spread.text,
-        word=spread.words,
-        look="warning" if spread.words else "",
-    )

@@ -13,7 +13,7 @@ from shardctl.files.documents import Document
 from shardctl.readers.index import document
 from shardctl.readers.index.answer import Index, IndexedSplit
 from shardctl.rendering.text.quantities import human_bytes
-from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, table
+from shardctl.rendering.text.tables import Screen, cells_of, columns, paragraph, paragraphs, table
 
 _LONGEST = 200  # characters of PATHs that are repeated
 _MAX_FILES = 20  # files that a table names on a terminal
@@ -57,8 +57,7 @@ def _faults(index: Index, screen: Screen) -> Iterator[str]:
     if not wrong:
         return
     yield paragraph(f"{counted(wrong, 'problem')}:", screen, style="error")
-    for problem in index.problems:
-        yield paragraph(problem.text, screen)
+    yield from paragraphs(screen, *(problem.text for problem in index.problems))
     if index.broken:
         yield table(_BROKEN, cells_of(_BROKEN, index.broken), screen, keep=_MAX_FILES)
 

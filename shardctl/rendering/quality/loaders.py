@@ -12,7 +12,7 @@ from shardctl.files.head import head
 from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, WayToRead
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import settings_words
-from shardctl.rendering.text.tables import Column, Screen, columns, paragraph, table
+from shardctl.rendering.text.tables import Column, Screen, columns, paragraph, paragraphs, table
 
 _MIXING = (
     "shards_in_batch=shards shards_at_end=at_end uniform_shards "
@@ -49,15 +49,13 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
             screen,
         )
         yield "\n"
-        yield paragraph("in force:", screen)
-        for way in read:
-            yield paragraph(f"- {way.reader}: {_in_force(plan, way)}", screen)
+        in_force = (f"- {way.reader}: {_in_force(plan, way)}" for way in read)
+        yield from paragraphs(screen, "in force:", *in_force)
     refused = [way for way in plan.ways if way.refused is not None]
     if refused:
         yield "\n"
-        yield paragraph("not read so:", screen)
-        for way in refused:
-            yield paragraph(f"- {way.reader}: {as_options(way.refused)}", screen)
+        reasons = (f"- {way.reader}: {as_options(way.refused)}" for way in refused)
+        yield from paragraphs(screen, "not read so:", *reasons)
 
 
 def _read(plan: LoaderComparison) -> list[WayToRead]:
@@ -84,8 +82,12 @@ def mixing_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]
 
 def going_on_cells(plan: LoaderComparison) -> tuple[list[Column], list[list[str]]]:
     """Return how each way goes on after a stop, and what it reads, as columns and rows."""
+
+    def reads(way: WayToRead) -> str:
+        return f"{way.access}, {counted(way.num_files or 0, 'file')}"
+
     shown = columns("<reader <goes_on <reads")
-    return shown, [[way.reader, goes_on(way), _reads(way)] for way in _read(plan)]
+    return shown, [[way.reader, goes_on(way), reads(way)] for way in _read(plan)]
 
 
 def mixing_legend(plan: LoaderComparison) -> str:
@@ -108,17 +110,11 @@ def mixing_legend(plan: LoaderComparison) -> str:
 
 def ends(ending: Ending) -> str:
     """Return how an epoch ends, as a phrase."""
-    said = []
-    if ending.hangs:
-        said.append(f"hangs after {ending.steps[0]:,}")
-    if ending.num_repeated:
-        said.append(f"{ending.num_repeated:,} repeated")
-    if ending.num_left_out:
-        said.append(f"{ending.num_left_out:,} lost")
-    if ending.num_dropped:
-        said.append(f"{ending.num_dropped:,} dropped")
-    if ending.last_batch is not None:
-        said.append(f"last {ending.last_batch:,}")
+    counts = (ending.num_repeated, ending.num_left_out, ending.num_dropped)
+    named = zip(counts, ("repeated", "lost", "dropped"), strict=True)
+    said = [f"hangs after {ending.steps[0]:,}"] if ending.hangs else []
+    said += [f"{count:,} {word}" for count, word in named if count]
+    said += [] if ending.last_batch is None else [f"last {ending.last_batch:,}"]
     return ", ".join(said) or "even"
 
 
@@ -127,10 +123,6 @@ def goes_on(way: WayToRead) -> str:
     if way.continued == "loses examples":
         return f"loses up to {way.num_lost:,} ({way.by})"
     return way.continued if way.by is None else f"{way.continued} ({way.by})"
-
-
-def _reads(way: WayToRead) -> str:
-    return f"{way.access}, {counted(way.num_files or 0, 'file')}"
 
 
 def _in_force(plan: LoaderComparison, way: WayToRead) -> str:

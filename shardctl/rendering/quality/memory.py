@@ -6,17 +6,16 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from shardctl.core.columns import picked
+from shardctl.core.columns import picked, record_of
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, counted
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.what_if import Measured, MemoryBudget
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import human_bytes
-from shardctl.rendering.text.tables import Screen, paragraph
 
 _MOST_NAMES = 4
+_MEASURED = "score=score.value verdict"
 
 
 def counted_how(size: ElementSize | None) -> str:
@@ -26,14 +25,10 @@ def counted_how(size: ElementSize | None) -> str:
     return "as stored (decoded images take more)" if size.basis == "stored" else "or more"
 
 
-def memory_text(plan: Quality, screen: Screen) -> Iterator[str]:
-    """Yield what an example takes, what the present buffer does, and what the memory buys."""
-    for line in memory_lines(plan):
-        yield paragraph(as_options(line), screen)
-
-
 def memory_lines(plan: Quality) -> Iterator[str]:
-    """Yield the same as phrases, nothing where the size of an example is not known."""
+    """Yield as phrases what an example takes, what the present buffer does, and what memory buys.
+
+    Nothing where the size of an example is not known."""
     size = plan.element_size
     if size is None:
         return
@@ -112,25 +107,14 @@ def memory_record(plan: Quality) -> dict[str, Any]:
     """Return what buffers take and what the memory buys, with the names of the document."""
     size, memory = plan.element_size, plan.memory
     return {
-        "example_bytes": None
-        if size is None
-        else {
-            "num_bytes": math.ceil(size.num_bytes),
-            "basis": size.basis,
-            "unknown": list(size.unknown),
-            "overhead": size.overhead,
-        },
+        "example_bytes": size
+        and {"num_bytes": math.ceil(size.num_bytes), **picked(size, "basis unknown overhead")},
         "buffer_bytes": plan.buffer_bytes,
-        "memory": None
-        if memory is None
-        else {
+        "memory": memory
+        and {
             **picked(memory, "num_bytes fits buffer whole_epoch score verdict"),
-            "without_buffer": _record(memory.without),
-            "files_shuffled": _record(memory.files),
-            "files_shuffled_too": _record(memory.both),
+            "without_buffer": record_of(memory.without, _MEASURED),
+            "files_shuffled": record_of(memory.files, _MEASURED),
+            "files_shuffled_too": record_of(memory.both, _MEASURED),
         },
     }
-
-
-def _record(measured: Measured | None) -> dict[str, Any] | None:
-    return None if measured is None else picked(measured, "score=score.value verdict")

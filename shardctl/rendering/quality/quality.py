@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from shardctl.core.columns import RecordStream, picked, records_of, stream_of
+from shardctl.core.columns import RecordStream, picked, record_of, records_of, stream_of
 from shardctl.files.documents import Document
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import meaning
 from shardctl.planning.quality.what_if import Alternative
-from shardctl.rendering.quality.memory import counted_how, memory_record, memory_text
+from shardctl.rendering.quality.memory import counted_how, memory_lines, memory_record
 from shardctl.rendering.quality.metrics import (
     LABELS,
     METRIC,
@@ -19,9 +19,10 @@ from shardctl.rendering.quality.metrics import (
     part_record,
     part_table,
 )
+from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import human_bytes, number
 from shardctl.rendering.text.step_rows import order_head, order_heading, pipeline_record
-from shardctl.rendering.text.tables import Screen, columns, paragraph, table
+from shardctl.rendering.text.tables import Screen, columns, paragraph, paragraphs, table
 
 
 def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
@@ -29,35 +30,30 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield from order_heading(plan.spec, plan.order, screen)
     score = plan.score
     error = "" if score.sampling_error is None else f", sampling error {score.sampling_error:.4f}"
-    yield paragraph(
-        f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order)})",
-        screen,
-        style="bold",
-    )
-    yield paragraph(f"score {score.value:.4f} of 1{error}", screen, style="bold")
-    yield paragraph(
-        f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}", screen
-    )
-    yield paragraph(f"weakest: {LABELS[plan.weakest.name]}", screen)
-    yield paragraph(measured_line(plan), screen)
+    verdict = f"verdict: {plan.verdict} ({meaning(plan.verdict, plan.order)})"
+    yield from paragraphs(screen, verdict, f"score {score.value:.4f} of 1{error}", style="bold")
+    uniform = f"a uniform permutation scores {score.expected:.4f}, spread {score.spread:.4f}"
+    weakest = f"weakest: {LABELS[plan.weakest.name]}"
+    yield from paragraphs(screen, uniform, weakest, measured_line(plan))
     yield "\n"
     if screen.pictures:
-        yield from _pictures(plan, screen)
+        from shardctl.rendering.terminal.quality import places_lines, score_lines
+
+        for lines in (places_lines, score_lines):
+            yield from lines(plan, screen)
+            yield "\n"
     yield from metric_table(plan, screen)
     yield "\n"
     yield from part_table(plan, screen)
     yield "\n"
-    yield paragraph(epochs_line(plan), screen)
-    if plan.across_hosts is not None:
-        yield paragraph(hosts_line(plan), screen)
+    yield from paragraphs(screen, epochs_line(plan), hosts_line(plan))
     if plan.alternatives:
         yield "\n"
         yield from what_if_table(plan, screen)
-    if plan.buffer_for_target is not None:
-        yield paragraph(target_line(plan), screen)
+    yield from paragraphs(screen, target_line(plan))
     if plan.buffer_bytes is not None or plan.memory is not None:
         yield "\n"
-        yield from memory_text(plan, screen)
+        yield from paragraphs(screen, *map(as_options, memory_lines(plan)))
 
 
 def measured_line(plan: Quality) -> str:
@@ -73,18 +69,9 @@ def measured_line(plan: Quality) -> str:
     return f"{text}; the buffer drawn at random, not its seed" if sampled.buffer_drawn else text
 
 
-def _pictures(plan: Quality, screen: Screen) -> Iterator[str]:
-    from shardctl.rendering.terminal.quality import places_lines, score_lines
-
-    yield from places_lines(plan, screen)
-    yield "\n"
-    yield from score_lines(plan, screen)
-    yield "\n"
-
-
 def quality_document(plan: Quality) -> Document:
     """Return the quality with every figure of the table."""
-    target = plan.buffer_for_target
+    target, sampled = plan.buffer_for_target, plan.sampled
     return {
         **order_head("quality", plan.order),
         "spec": plan.spec,
@@ -101,9 +88,9 @@ def quality_document(plan: Quality) -> Document:
         "what_if": [alternative_record(choice) for choice in plan.alternatives],
         "buffer_for_target": None if target is None else asdict(target),
         **memory_record(plan),
-        "sampled": None
-        if plan.sampled is None
-        else picked(plan.sampled, "num_examples num_stretches stretch buffer_by_law=buffer_drawn"),
+        "sampled": record_of(
+            sampled, "num_examples num_stretches stretch buffer_by_law=buffer_drawn"
+        ),
     }
 
 
@@ -168,14 +155,12 @@ def hosts_record(plan: Quality) -> dict[str, Any] | None:
     across = plan.across_hosts
     if across is None:
         return None
+    coverage = "coverage=value expected_coverage=expected coverage_spread=spread"
     return {
-        "num_hosts": across.num_hosts,
-        "hosts": list(across.hosts),
-        "correlation": across.correlation,
+        **picked(across, "num_hosts hosts correlation"),
         "expected": 0.0,
         "spread": across.spread,
-        **picked(across.coverage, "coverage=value expected_coverage=expected"),
-        "coverage_spread": across.coverage.spread,
+        **picked(across.coverage, coverage),
         "shared": across.shared,
     }
 

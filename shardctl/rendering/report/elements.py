@@ -8,17 +8,16 @@ from dataclasses import dataclass
 from html import escape
 from numbers import Integral, Real
 
-from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import printable
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.pictures.picture import Numbers, Picture
 from shardctl.rendering.pictures.svg import escaped, svg_element
-from shardctl.rendering.text.command_line import option_of
 from shardctl.rendering.text.tables import Column
 
 _LONGEST = 2000  # characters of a text of others
 _WORDS = 120  # units that the words of a figure are high, about
 _SHORT = 28  # letters of code that fit into a line of a telephone
+OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,16 +80,13 @@ def code(text: object) -> str:
 
 
 def sentence(text: object) -> str:
-    """Return a sentence of an answer, its arguments spelled as options, which are code.
+    """Return a sentence of an answer, in which options are code.
 
-    >>> from shardctl.core.phrase import phrase
-    >>> sentence(phrase("give {buffer_seed=1}, not <none>"))
+    >>> sentence("give --buffer-seed 1, not <none>")
     'give <code class="short">--buffer-seed 1</code>, not &lt;none&gt;'
     """
-    return "".join(
-        code(option_of(part)) if isinstance(part, Argument) else plain(part)
-        for part in phrase("{}", text).parts
-    )
+    parts = OPTION.split(str(text))
+    return "".join(code(part) if at % 2 else plain(part) for at, part in enumerate(parts))
 
 
 def paragraph(html: str, kind: str = "") -> str:

@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, phrase
 from shardctl.core.text import counted, first_upper
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.files.head import own_version
@@ -39,6 +38,7 @@ from shardctl.rendering.quality.metrics import LABELS, metric_cells
 from shardctl.rendering.quality.quality import best_line, epochs_line, hosts_line, measured_line
 from shardctl.rendering.report.document import again
 from shardctl.rendering.report.elements import (
+    OPTION,
     Section,
     code,
     command,
@@ -364,7 +364,7 @@ def _shuffle(report: Report) -> Iterator[str]:
 def _memory(line: str) -> str:
     """Return what is said of the buffer's memory, and where the option in it belongs."""
     said = first_upper(sentence(line))
-    asked = any(isinstance(part, Argument) for part in phrase("{}", line).parts)
+    asked = OPTION.search(line)
     return f"{said} (an option of {code('shardctl quality')})" if asked else said
 
 

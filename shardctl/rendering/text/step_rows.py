@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +24,13 @@ from shardctl.rendering.text.tables import Look, Screen, paragraph, slot_styled
 
 Kind = Literal["full", "partial", "padding", "lost"]
 
-KINDS: dict[Kind, str] = {
-    "full": "full batch",
-    "partial": "not full",
-    "padding": "padding",
-    "lost": "lost",
-}
+_CALLED = ("full batch", "not full", "padding", "lost")
+KINDS: dict[Kind, str] = dict(zip(get_args(Kind), _CALLED, strict=True))
 _BEFORE_THE_END = 4  # steps before the first host is done that are not folded
 _FOLD = 2.0  # steps as wide as those that are folded, at least
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a row, from one step to another, counted with fractions."""
 
     kind: Kind
@@ -45,8 +39,7 @@ class Piece:
     title: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StepWindow:
+class StepWindow(NamedTuple):
     """Which steps are shown: those before `start` narrower, since all hosts have full batches."""
 
     start: int
@@ -80,17 +73,13 @@ def step_window(groups: Sequence[HostGroup], evaluation: Evaluation, room: int) 
     Of more steps the first are folded, as far as every host has full batches, so that one sees
     where hosts end.
     """
-    stop = max(
-        max(group.steps[evaluation.remainder][1], group.full[1] + group.partial[1])
-        for group in groups
-    )
+    way = evaluation.remainder
+    stop = max(max(one.steps[way][1], one.full[1] + one.partial[1]) for one in groups)
     least = min(group.full[0] for group in groups)
     start = 0
     if stop > room:
         start = max(0, min(stop - room + int(_FOLD), least - _BEFORE_THE_END))
-        if start < stop - start:
-            start = 0
-    return StepWindow(start=start, stop=max(stop, 1))
+    return StepWindow(start=start if 2 * start >= stop else 0, stop=max(stop, 1))
 
 
 def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
@@ -101,27 +90,23 @@ def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
     """
     way, (full, most_full) = evaluation.remainder, group.full
     size = counted(evaluation.host_batch, "example")
+    whole, held = f"{_batches(group.full)} of {size}", how_many(group.remainder, "example")
     if full:
-        yield Piece(kind="full", start=0, stop=full, title=f"{_batches(group.full)} of {size}")
+        yield Piece(kind="full", start=0, stop=full, title=whole)
     filled: float = most_full + (group.partial[1] if way != "drop" else 0)
-    held = how_many(group.remainder, "example")
     if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
         filled = full + group.remainder[0] / evaluation.host_batch
     if filled > full:
-        title = (
-            f"{_batches(group.full)} of {size}"
-            if way == "drop"
-            else (f"{_batches(group.partial)} not full, with {held} in place of {size}")
-        )
+        partial = f"{_batches(group.partial)} not full, with {held} in place of {size}"
+        title = whole if way == "drop" else partial
         yield Piece(kind="partial", start=full, stop=filled, title=title)
     if way == "drop" and group.partial[1]:
         share = group.remainder[1] / evaluation.host_batch
         yield Piece(kind="lost", start=filled, stop=filled + share, title=f"{held} lost")
     steps = group.steps[way][1]
     if way == "pad" and steps > filled:
-        alone = f"{_batches(group.padding_batches)} of padding alone"
-        beside = how_many(group.padding, "example")
-        title = f"{beside} of padding beside others, then {alone}"
+        title = f"{how_many(group.padding, 'example')} of padding beside others, then "
+        title += f"{_batches(group.padding_batches)} of padding alone"
         yield Piece(kind="padding", start=filled, stop=steps, title=title)
 
 
@@ -147,9 +132,8 @@ def hosts_of(group: HostGroup) -> str:
     >>> [hosts_of(group) for group in host_groups(evaluate(odd, batch=64, hosts=8), 4)]
     ['0', '1–7']
     """
-    if not group.are_neighbours:
-        return f"{group.count:,} hosts"
-    return counts_between(group.first, group.last)
+    named = counts_between(group.first, group.last)
+    return named if group.are_neighbours else f"{group.count:,} hosts"
 
 
 def state_of(group: HostGroup, evaluation: Evaluation) -> str:
@@ -209,13 +193,12 @@ def pipeline_line(spec: str, order: Order) -> str:
 
 
 # Where places are equal the order of the table counts.
-_SAID = sorted((s for s in SETTINGS if s.said is not None), key=lambda setting: setting.place)
+_SAID = sorted(SETTINGS, key=lambda setting: setting.place)
 
 
 def settings_words(in_force: InForce) -> str:
     """Return those of the settings in force that shape an order, as words."""
-    said = (setting.said(in_force) for setting in _SAID if setting.said is not None)
-    return ", ".join(words for words in said if words)
+    return ", ".join(filter(None, (setting.said(in_force) for setting in _SAID)))
 
 
 # The first blocks of an order as strips: names and hues of shards, ids, where batches begin.
@@ -242,17 +225,15 @@ def hues_of(visits: Sequence[Visit], count: int) -> list[int]:
     """
     hues: dict[tuple[str, int], int] = {}
     before: dict[int | None, int] = {}
-    found, fresh = [], 0
+    fresh = 0
     for visit in visits:
         shard = (visit.split, visit.shard)
         if shard not in hues:
-            if before.get(visit.slot) == fresh % count:
-                fresh += 1
+            fresh += before.get(visit.slot) == fresh % count
             hues[shard] = fresh % count
             fresh += 1
         before[visit.slot] = hues[shard]
-        found.append(hues[shard])
-    return found
+    return [hues[visit.split, visit.shard] for visit in visits]
 
 
 def ids_text(visit: Visit, order: Order) -> str:
@@ -280,10 +261,10 @@ def epoch_starts(visits: Sequence[Visit]) -> list[tuple[int, int]]:
     """Return (position, epoch) where an epoch begins, with the first one if there are several."""
     starts = [
         (visit.position, visit.epoch)
-        for before, visit in pairwise(visits)
-        if visit.epoch != before.epoch
+        for before, visit in pairwise([None, *visits])
+        if before is None or visit.epoch != before.epoch
     ]
-    return [(visits[0].position, visits[0].epoch), *starts] if starts else []
+    return starts if len(starts) > 1 else []
 
 
 def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[int, int]] | None:
@@ -296,139 +277,111 @@ def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[in
     first, last = order.steps_of([start, stop - 1])[0].tolist()
     if last - first >= most:
         return None
-    begun = ((order.positions_in_step(step).start, step) for step in range(first, last + 1))
-    return [(position, step) for position, step in begun if position >= start]
+    begun = [(order.positions_in_step(step).start, step) for step in range(first, last + 1)]
+    return begun[begun[0][0] < start :]
 
 
 # A stretch of an order for people: a row for each block that a slot reads of a shard.
-
-Bools = NDArray[np.bool_]
 
 _PIECE = 1 << 14  # examples made into rows at once
 _LONGEST_ROW = 32  # ids; longer blocks take several rows
 _MIXED_ROW = 8  # ids in a row after a shuffle buffer
 _NAME = 20  # characters of a split's name on a terminal
 
+# A column before the ids: heading, width (below 0: to the left), what it says of a row, given its
+# position (int64[1]), slot and shard.
+_Lead = tuple[str, int, Callable[[Int64s, int, str], object]]
+
 
 def order_rows(order: Order, chunks: Iterable[Int64s], start: int, screen: Screen) -> Iterator[str]:
     """Yield a heading and the rows of the codes at the positions from `start` on.
 
     Without a buffer a row is what one visit of a slot reads, so that the eye finds blocks, slots
-    and shards. A buffer has none of these, and each id says its shard.
+    and shards. A buffer has none of these, and each id says its shard. Ids look like their slot;
+    where there are no slots, each shard gets the next look when it is first seen.
     """
-    rows = _Rows(order, screen)
+    longest = 10_000 if screen.width is None else _NAME
+    leads = _leads(order, longest)
     mixed = not order.has_blocks
-    yield rows.heading("id@shard" if mixed else "ids")
+    yield _line(leads, [title for title, *_ in leads]) + ("id@shard\n" if mixed else "ids\n")
+    has_slots = "slot" in [title for title, *_ in leads]
+    seen: dict[tuple[int, int], int] = {}
     for codes in chunks:
         for begin in range(0, len(codes), _PIECE):
             piece = codes[begin : begin + _PIECE]
             positions = np.arange(start, start + len(piece))
-            yield from (rows.mixed if mixed else rows.blocks)(piece, positions)
             start += len(piece)
-
-
-class _Rows:
-    """How rows are laid out, and how ids look: like their slot.
-
-    Where there are no slots, each shard gets the look of the next one when it is first seen.
-    """
-
-    def __init__(self, order: Order, screen: Screen) -> None:
-        self._order, self._screen = order, screen
-        self._longest_name = 10_000 if screen.width is None else _NAME
-        self._columns = _columns(order, self._longest_name)
-        self._has_slots = "slot" in dict(self._columns)
-        self._seen: dict[tuple[int, int], int] = {}
-
-    def heading(self, ids: str) -> str:
-        titles = [title for title, _ in self._columns]
-        lead = self._lead(titles)
-        return f"{lead}{ids}\n"
-
-    def blocks(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
-        found = blocks_of(self._order, codes, positions)
-        breaks = found.breaks | self._turns(positions)
-        names = list(map(str, self._order.codes.split_ids(codes).tolist()))
-        for first, stop in _runs(breaks, len(codes), _LONGEST_ROW):
-            place = int(found.splits[first]), int(found.shards[first])
-            slot = int(found.slots[first])
-            lead = self._lead(self._cells(positions[first], slot, place))
-            look = slot if self._has_slots else self._look_of(place)
-            for number, line in enumerate(_folded(names[first:stop], self._room(lead))):
-                yield f"{lead if not number else ' ' * len(lead)}{self._styled(line, look)}\n"
-
-    def mixed(self, codes: Int64s, positions: Int64s) -> Iterator[str]:
-        splits, shards, _ = self._order.codes.places(codes)
-        names = self._order.codes.names(codes)
-        places = list(zip(splits.tolist(), shards.tolist(), strict=True))
-        cells = [f"{name}@{shard}" for name, (_, shard) in zip(names, places, strict=True)]
-        width = max(map(len, cells))
-        for first, stop in _runs(self._turns(positions), len(codes), _MIXED_ROW):
-            lead = self._lead(self._cells(positions[first], None, None))
-            fitting = max(1, (self._room(lead) or 10**9) // (width + 1))
-            for begin in range(first, stop, fitting):
-                part = range(begin, min(begin + fitting, stop))
-                ids = (
-                    " " * (width - len(cells[i])) + self._styled(cells[i], self._look_of(places[i]))
-                    for i in part
+            breaks = np.diff(order.epoch_of(positions)) != 0
+            if order.has_steps:
+                breaks |= np.diff(order.steps_of(positions)[0]) != 0
+            if mixed:
+                splits, shards, _ = order.codes.places(piece)
+                slots = np.full(len(piece), -1)
+                names = [
+                    f"{name}@{shard}"
+                    for name, shard in zip(order.codes.names(piece), shards.tolist(), strict=True)
+                ]
+                width = max(map(len, names))
+                names = [name.rjust(width) for name in names]
+            else:
+                found = blocks_of(order, piece, positions)
+                splits, shards, slots = found.splits, found.shards, found.slots
+                breaks |= found.breaks
+                names = list(map(str, order.codes.split_ids(piece).tolist()))
+            places = list(zip(splits.tolist(), shards.tolist(), strict=True))
+            for first, stop in _runs(breaks, len(piece), _MIXED_ROW if mixed else _LONGEST_ROW):
+                slot, here = int(slots[first]), positions[first : first + 1]
+                shard = _shard(order, places[first], longest)
+                lead = _line(leads, [str(cell(here, slot, shard)) for *_, cell in leads])
+                room = None if screen.width is None else max(screen.width - len(lead), 1)
+                looks = (
+                    slot if has_slots and not mixed else seen.setdefault(place, len(seen))
+                    for place in places[first:stop]
                 )
-                yield f"{lead if begin == first else ' ' * len(lead)}{' '.join(ids)}\n"
-
-    def _turns(self, positions: Int64s) -> Bools:
-        """Return where a batch or an epoch begins between two positions, bool[n - 1]."""
-        turns: Bools = np.diff(self._order.epoch_of(positions)) != 0
-        if self._order.has_steps:
-            turns |= np.diff(self._order.steps_of(positions)[0]) != 0
-        return turns
-
-    def _cells(
-        self, position: np.int64, slot: int | None, place: tuple[int, int] | None
-    ) -> Sequence[str]:
-        order, here = self._order, np.array([position])
-        values = {
-            "position": int(position),
-            "epoch": int(order.epoch_of(here)[0]),
-            "step": int(order.steps_of(here)[0][0]),
-            "slot": slot,
-            "shard": "" if place is None else _shard(order, place, self._longest_name),
-        }
-        return [str(values[title]) for title, _ in self._columns]
-
-    def _lead(self, cells: Sequence[str]) -> str:
-        widths = (width for _, width in self._columns)
-        return "".join(
-            f"{cell:<{-width}}  " if width < 0 else f"{cell:>{width}}  "
-            for cell, width in zip(cells, widths, strict=True)
-        )
-
-    def _room(self, lead: str) -> int | None:
-        return None if self._screen.width is None else max(self._screen.width - len(lead), 1)
-
-    def _look_of(self, place: tuple[int, int]) -> int:
-        return self._seen.setdefault(place, len(self._seen))
-
-    def _styled(self, text: str, look: int) -> str:
-        return slot_styled(text, look) if self._screen.color else text
+                words = list(zip(names[first:stop], looks, strict=True))
+                for line in _folded(words, room):
+                    yield f"{lead}{_styled(line, screen, alike=not mixed)}\n"
+                    lead = " " * len(lead)
 
 
-def _columns(order: Order, longest_name: int) -> Sequence[tuple[str, int]]:
-    """Return the headings and widths of the columns before the ids; below 0: to the left."""
-    settings = order.settings
+def _leads(order: Order, longest_name: int) -> list[_Lead]:
     last = max(order.num_examples - 1, 0)
-    columns = [("position", max(8, len(str(last))))]
+    found: list[_Lead] = [("position", max(8, len(str(last))), lambda at, slot, shard: int(at[0]))]
     if order.num_epochs is None or order.num_epochs > 1:
-        columns.append(("epoch", max(5, len(str((order.num_epochs or 1) - 1)))))
+        width = max(5, len(str((order.num_epochs or 1) - 1)))
+        found.append(("epoch", width, lambda at, slot, shard: int(order.epoch_of(at)[0])))
     if order.has_steps:
-        columns.append(("step", max(4, len(str((order.num_steps or 1) - 1)))))
+        width = max(4, len(str((order.num_steps or 1) - 1)))
+        found.append(("step", width, lambda at, slot, shard: int(order.steps_of(at)[0][0])))
     if order.has_blocks:
-        if settings.cycle_length(ordered=order.dataset.ordered) > 1:
-            columns.append(("slot", 4))
+        if order.settings.cycle_length(ordered=order.dataset.ordered) > 1:
+            found.append(("slot", 4, lambda at, slot, shard: slot))
+        splits = order.dataset.splits
         used = distinct(order.reads.split).tolist()
-        splits = {index: order.dataset.splits[index] for index in used}
-        last_places = ((index, split.num_shards - 1) for index, split in splits.items())
-        names = (_shard(order, place, longest_name) for place in last_places)
-        columns.append(("shard", -max(5, *map(len, names))))
-    return columns
+        last_shards = ((index, splits[index].num_shards - 1) for index in used)
+        names = [_shard(order, place, longest_name) for place in last_shards]
+        found.append(("shard", -max(5, *map(len, names)), lambda at, slot, shard: shard))
+    return found
+
+
+def _line(leads: Sequence[_Lead], cells: Sequence[str]) -> str:
+    widths = (width for _, width, _ in leads)
+    return "".join(
+        f"{cell:{'<' if width < 0 else '>'}{abs(width)}}  "
+        for cell, width in zip(cells, widths, strict=True)
+    )
+
+
+def _styled(words: Sequence[tuple[str, int]], screen: Screen, *, alike: bool) -> str:
+    """Return words in their looks, those that look alike as one."""
+    text = " ".join(word for word, _ in words)
+    if not screen.color:
+        return text
+    if alike:
+        return slot_styled(text, words[0][1])
+    blanks = (" " * (len(word) - len(word.lstrip())) for word, _ in words)
+    styled = (slot_styled(word.lstrip(), look) for word, look in words)
+    return " ".join(map("".join, zip(blanks, styled, strict=True)))
 
 
 def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
@@ -438,22 +391,21 @@ def _shard(order: Order, place: tuple[int, int], longest_name: int) -> str:
     return f"{printable(order.dataset.splits[split].name, longest_name)}:{shard}"
 
 
-def _runs(breaks: Bools, count: int, longest: int) -> Iterator[tuple[int, int]]:
+def _runs(breaks: NDArray[np.bool_], count: int, longest: int) -> Iterator[tuple[int, int]]:
     """Yield [first, stop) of the runs between breaks, none longer than `longest`."""
     for first, stop in pairwise([0, *(np.flatnonzero(breaks) + 1).tolist(), count]):
         for begin in range(first, stop, longest):
             yield begin, min(begin + longest, stop)
 
 
-def _folded(words: Sequence[str], width: int | None) -> Sequence[str]:
+def _folded(words: Sequence[tuple[str, int]], width: int | None) -> list[list[tuple[str, int]]]:
     """Return the words in lines of a width, a word in each at least."""
-    text = " ".join(words)
-    if width is None or len(text) <= width:
-        return [text]
-    lines: list[str] = []
-    for word in words:
-        if lines and len(lines[-1]) + 1 + len(word) <= width:
-            lines[-1] += f" {word}"
+    lines, used = [[words[0]]], len(words[0][0])
+    for word in words[1:]:
+        used += 1 + len(word[0])
+        if width is None or used <= width:
+            lines[-1].append(word)
         else:
-            lines.append(word)
+            lines.append([word])
+            used = len(word[0])
     return lines

@@ -16,13 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Records, filled, listed, shared
+from shardctl.core.columns import Records, filled, is_plain, listed, shared
 from shardctl.core.text import counted, inert, printable
 from shardctl.rendering.text.quantities import human_bytes
 
@@ -186,13 +185,11 @@ def table_pieces(
     screen: Screen,
     *,
     keep: int | None = None,
-    widest: Sequence[Sequence[str]] | None = None,
 ) -> Iterator[str]:
     """Yield a table as text; of records there may be millions, whose text is never all kept.
 
     Of more than `keep` rows a screen that abridges gets the first and the last, and between them a
-    line that counts the others. Where rows are still to come, `widest` are some with cells as wide
-    as theirs and all names of files among them.
+    line that counts the others.
 
     >>> columns, rows = [Column(heading="take")], [["1"], ["2"], ["3"], ["4"]]
     >>> print(table(columns, rows, Screen(width=80, abridged=True), keep=2), end="")
@@ -215,15 +212,13 @@ def table_pieces(
             lambda record: [v if isinstance(v, str) else str(v) for v in record.values()]
         )
     shown, gap = _shown(rows, keep, screen)
-    cleaned = partial(_cells, screen)
-    measured = list(map(cleaned, shown if widest is None else widest))
-    widths = [max(map(display_width, texts)) for texts in zip(headings, *measured, strict=True)]
+    lines = [_cells(screen, row) for row in shown]
+    widths = [max(map(display_width, texts)) for texts in zip(headings, *lines, strict=True)]
     fitting = _fitting(widths, columns, screen.width)
-    lines = measured if widest is None else map(cleaned, shown)
     if fitting is None:
         yield from _records(headings, lines, gap, screen)
         return
-    eliding = _eliding(measured, widths, fitting, columns)
+    eliding = _eliding(lines, widths, fitting, columns)
     for line in _row(headings, fitting, columns):
         yield f"{_styled(line, 'bold', screen)}\n"
     for number, row in enumerate(lines):
@@ -243,7 +238,7 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
             if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
-            elif kinds != {str} or not (text := "".join(texts)).isascii() or not text.isprintable():
+            elif kinds != {str} or not is_plain("".join(texts)):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
     # Blanks at the ends of lines are for the slow way.
@@ -395,6 +390,11 @@ def paragraph(text: str, screen: Screen, *, style: Look = "") -> str:
     limit = _WHOLE if screen.width is None else 10 * _LONGEST_TEXT
     lines = _wrapped(printable(text, limit), screen.width)
     return "".join(f"{_styled(line.rstrip(), style, screen)}\n" for line in lines)
+
+
+def paragraphs(screen: Screen, *texts: str, style: Look = "") -> Iterator[str]:
+    """Yield paragraphs, those without text left out."""
+    return (paragraph(text, screen, style=style) for text in texts if text)
 
 
 def indented(text: str, screen: Screen) -> Iterator[str]:

@@ -4,53 +4,54 @@ from __future__ import annotations
 
 import atexit
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
 from shardctl.core.text import quoted
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.recognizing.graph import LONGEST_RANGE, Library
+from shardctl.tfds.recognizing.graph import (
+    BATCHES,
+    CACHES,
+    LONGEST_RANGE,
+    MAPS,
+    SHUFFLES,
+    Library,
+)
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 
-_BATCHES = {
-    "BatchDataset": 1,
-    "BatchDatasetV2": 1,
-    "ParallelBatchDataset": 1,
-    "PaddedBatchDataset": 1,
-    "PaddedBatchDatasetV2": 1,
-    "DenseToSparseBatchDataset": 1,
+_OPS: Mapping[Kind, tuple[str, ...]] = {
+    "batch": (*BATCHES, "DenseToSparseBatchDataset"),
+    "unbatch": ("UnbatchDataset",),
+    "kept": (*MAPS, "ParallelMapDataset", "PrefetchDataset"),
+    # What says something of the whole, or guards it.
+    "dropped": (
+        "OptionsDataset",
+        "AssertCardinalityDataset",
+        "AssertNextDataset",
+        "FinalizeDataset",
+        "ModelDataset",
+        "MaxIntraOpParallelismDataset",
+        "PrivateThreadPoolDataset",
+    ),
+    # What changes which elements come, and when, but none of them.
+    "order": (
+        *SHUFFLES,
+        *CACHES,
+        "ShuffleAndRepeatDataset",
+        "ShuffleAndRepeatDatasetV2",
+        "RepeatDataset",
+        "TakeDataset",
+        "SkipDataset",
+        "ShardDataset",
+        "FilterDataset",
+    ),
+    "merged": ("ConcatenateDataset", "DirectedInterleaveDataset"),
+    "zipped": ("ZipDataset",),
 }
-_KEPT = ("MapDataset", "ParallelMapDataset", "ParallelMapDatasetV2", "PrefetchDataset")
-# What says something of the whole, or guards it.
-_DROPPED = (
-    "OptionsDataset",
-    "AssertCardinalityDataset",
-    "AssertNextDataset",
-    "FinalizeDataset",
-    "ModelDataset",
-    "MaxIntraOpParallelismDataset",
-    "PrivateThreadPoolDataset",
-)
-# What changes which elements come, and when, but none of them.
-_ORDER = (
-    "ShuffleDataset",
-    "ShuffleDatasetV2",
-    "ShuffleDatasetV3",
-    "ShuffleAndRepeatDataset",
-    "ShuffleAndRepeatDatasetV2",
-    "RepeatDataset",
-    "TakeDataset",
-    "SkipDataset",
-    "ShardDataset",
-    "FilterDataset",
-    "CacheDataset",
-    "CacheDatasetV2",
-)
-
-
+_KINDS: Mapping[str, Kind] = {op: kind for kind, ops in _OPS.items() for op in ops}
 # Whose elements are known by their index.
 _SOURCES = ("TensorSliceDataset", "TensorDataset", "ListDataset")
 
@@ -109,61 +110,52 @@ class DatasetGraph:
         self.element_spec = dataset.element_spec
         self.definition = tf.compat.v1.GraphDef.FromString(text)
         self.nodes: dict[str, Any] = {node.name: node for node in self.definition.node}
-        self._num_leaves = self._num_sources = 0
+        self._num_leaves = self.num_sources = 0  # sources, whose elements are counted by themselves
         root = next(node for node in self.definition.node if node.op == "_Retval").input[0]
         self.root = self._tree(_named(root))
 
-    @property
-    def num_sources(self) -> int:
-        """How many sources there are, whose elements are counted each by itself."""
-        return self._num_sources
-
-    def _tree(self, name: str) -> GraphNode:
+    def _tree(self, name: str, source: int | None = None) -> GraphNode:
+        """Return the tree below a dataset; `source` is that of all in it, told by their index."""
         node = self.nodes[name]
-        if self._is_indexed(name):
-            self._num_sources += 1
-            return self._of_source(name, self._num_sources - 1)
-        datasets = [_named(text) for text in node.input]
-        if node.op in _BATCHES:
-            below = self._tree(datasets[0])
-            return GraphNode(node=node, kind="batch", inputs=(below,), size=self._size(node))
-        if node.op == "UnbatchDataset":
-            return GraphNode(node=node, kind="unbatch", inputs=(self._tree(datasets[0]),))
-        for kind, names in (("kept", _KEPT), ("dropped", _DROPPED), ("order", _ORDER)):
-            if node.op in names:
-                return GraphNode(node=node, kind=kind, inputs=(self._tree(datasets[0]),))  # type: ignore[arg-type]
-        several: Kind | None = None
-        if node.op == "ConcatenateDataset":
-            several, datasets = "merged", datasets[:2]
-        elif node.op == "DirectedInterleaveDataset":
-            several, datasets = "merged", datasets[1:]
-        elif node.op == "ZipDataset":
-            several = "zipped"
-        if several is not None:
-            inputs = tuple(self._tree(name) for name in datasets)
-            return GraphNode(node=node, kind=several, inputs=inputs)
-        self._num_sources += 1
-        return self._leaf(node, self._num_sources - 1)
+        kind = _KINDS.get(node.op, "leaf")
+        indexed = source is not None
+        if source is None and (kind == "leaf" or self._indexed(name, zipped_alone=True)):
+            source, self.num_sources = self.num_sources, self.num_sources + 1
+            indexed = True
+        if indexed and kind not in ("zipped", "kept", "dropped"):
+            self._num_leaves += 1
+            return GraphNode(node=node, kind="leaf", leaf=self._num_leaves - 1, source=source)
+        below = tuple(self._tree(each, source) for each in self._datasets(node, kind))
+        size = self._size(node) if kind == "batch" else 1
+        own = source if kind == "zipped" else None
+        return GraphNode(node=node, kind=kind, inputs=below, size=size, source=own)
 
-    def _leaf(self, node: Any, source: int) -> GraphNode:
-        self._num_leaves += 1
-        return GraphNode(node=node, kind="leaf", leaf=self._num_leaves - 1, source=source)
+    @staticmethod
+    def _datasets(node: Any, kind: Kind) -> list[str]:
+        """Return the datasets that a node reads, the selector of a mixture left out."""
+        names = [_named(text) for text in node.input]
+        if kind == "zipped":
+            return names[: node.attr["N"].i]
+        if kind == "merged":
+            return names[:2] if node.op == "ConcatenateDataset" else names[1:]
+        return names[:1]
 
-    def _is_indexed(self, name: str) -> bool:
-        """Whether this zips what is made of sources alone, one of each element of index i.
+    def _indexed(
+        self, name: str, *, zipped_alone: bool = False
+    ) -> Literal["counted", "endless", ""]:
+        """Return what elements of index i are: of a source, of one without end, or neither.
 
-        At least one of them has an end of its own: of numbers that count on, or of one element that
-        repeats, elements are told apart by what they are zipped with.
+        What zips sources alone is counted where one of them has an end of its own: of numbers that
+        count on, or of one element that repeats, elements are told apart by the others.
         """
-        if self.nodes[name].op != "ZipDataset":
-            return False
-        kinds = {self._indexed(below) for below in self._zipped(name)}
-        return "" not in kinds and "counted" in kinds
-
-    def _indexed(self, name: str) -> Literal["counted", "endless", ""]:
-        """Return what elements of index i are: of a source, of one without end, or neither."""
         node = self.nodes[name]
-        if node.op in (*_KEPT, *_DROPPED):
+        kind = _KINDS.get(node.op, "leaf")
+        if kind == "zipped":
+            kinds = {self._indexed(below) for below in self._datasets(node, kind)}
+            return "counted" if "" not in kinds and "counted" in kinds else ""
+        if zipped_alone:
+            return ""
+        if kind in ("kept", "dropped"):
             return self._indexed(_named(node.input[0]))
         if node.op == "RepeatDataset":
             return "endless" if self._is_constant(_named(node.input[0])) else ""
@@ -171,31 +163,13 @@ class DatasetGraph:
             stop = self.nodes[_named(node.input[1])]
             counts_on = stop.op == "Const" and _number(stop) > LONGEST_RANGE
             return "endless" if counts_on else "counted"
-        if node.op in _SOURCES:
-            return "counted"
-        return "counted" if self._is_indexed(name) else ""
+        return "counted" if node.op in _SOURCES else ""
 
     def _is_constant(self, name: str) -> bool:
         node = self.nodes[name]
-        if node.op in _DROPPED:
+        if _KINDS.get(node.op) == "dropped":
             return self._is_constant(_named(node.input[0]))
         return bool(node.op == "TensorDataset")
-
-    def _zipped(self, name: str) -> list[str]:
-        node = self.nodes[name]
-        return [_named(text) for text in node.input[: node.attr["N"].i]]
-
-    def _of_source(self, name: str, source: int) -> GraphNode:
-        """Return the tree of what `_indexed` is about; what repeats one element is a leaf."""
-        node = self.nodes[name]
-        if node.op == "ZipDataset":
-            inputs = tuple(self._of_source(below, source) for below in self._zipped(name))
-            return GraphNode(node=node, kind="zipped", inputs=inputs, source=source)
-        for kind, names in (("kept", _KEPT), ("dropped", _DROPPED)):
-            if node.op in names:
-                below = self._of_source(_named(node.input[0]), source)
-                return GraphNode(node=node, kind=kind, inputs=(below,))  # type: ignore[arg-type]
-        return self._leaf(node, source)
 
     def buffer_sizes(self) -> Iterator[int]:
         """Yield the sizes of the shuffle buffers above the leaves."""

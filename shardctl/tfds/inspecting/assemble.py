@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -84,8 +84,13 @@ def _refusal(inspection: Inspection) -> str | None:
     try:
         inspection.check_order()
     except ShardctlError as error:
-        return str(error) if not error.args else error.args[0]
+        return _spelled(error)
     return None
+
+
+def _spelled(error: ShardctlError) -> str:
+    """Return what an error says: a phrase, which each place spells."""
+    return error.args[0] if error.args else str(error)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,7 +111,8 @@ class _Parts:
         readers = {id(s.part): s.reader for s in found.stages if s.reader is not None}
         each = list(readers.values())
         own = [reader.pair for reader in each if reader.pair is not None]
-        seeds = own or [pair for pair in map(_pair_of, _all_parts(found)) if pair is not None]
+        parts = [_pair_of(stage.part) for stage in found.stages]
+        seeds = own or [pair for pair in parts if pair is not None]
         refs, datasets = _references(each)
         return cls(
             global_seed=global_seed_of(seeds),
@@ -168,11 +174,6 @@ class _Parts:
         return None if self.global_seed is None else NO_SEED
 
 
-def _all_parts(found: FoundPipeline) -> Iterator[Part]:
-    for stage in found.stages:
-        yield stage.part
-
-
 def _pair_of(part: Part) -> KernelPair | None:
     seed = part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
     return seed if isinstance(seed, tuple) else None
@@ -185,15 +186,13 @@ def _references(
 
     Datasets are told apart by their folders.
     """
-    refs: dict[int, str | None] = {}
+    of_readers = {id(one): one.dataset.data_dir or one.dataset.title for one in readers}
     datasets: dict[str, Dataset] = {}
-    for reader in readers:
-        folder = reader.dataset.data_dir or reader.dataset.title
-        datasets.setdefault(folder, reader.dataset)
-        refs[id(reader)] = folder
+    for one in readers:
+        datasets.setdefault(of_readers[id(one)], one.dataset)
     if len(datasets) == 1:
-        return dict.fromkeys(refs), {}
-    return refs, datasets
+        return dict.fromkeys(of_readers), {}
+    return {**of_readers}, datasets
 
 
 def _shown(
@@ -204,7 +203,9 @@ def _shown(
     for stage in found.stages:
         if stage.reader is not None:
             reason = _why_open(stage.reader, parts)
-            text, said = _reader_call(stage.reader, parts), effect_of_reader(stage.reader)
+            own = _own_settings(parts.settings_of(stage.reader))
+            text = _call(Read(spec=stage.reader.listed.spec, settings=own))
+            said = effect_of_reader(stage.reader)
         else:
             stated = parts.part(stage.part)
             reason = _reason(stated, options, settings.global_seed)
@@ -219,7 +220,8 @@ def _shown(
                 effect=said if reason is None else f"leaves the order open: {reason}",
                 level=stage.level,
                 reason=reason,
-                line=_first_line(stage.operations, line_of),
+                # The last of which one is known: the call that a script has.
+                line=next(filter(None, map(line_of, reversed(stage.operations))), None),
             )
         )
     return tuple(shown)
@@ -249,13 +251,8 @@ def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
         if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
             return "its files are shuffled under another global seed than those of another reader"
     except ShardctlError as error:
-        return str(error) if not error.args else error.args[0]  # a phrase, which each place spells
+        return _spelled(error)
     return None
-
-
-def _reader_call(reader: FoundReader, parts: _Parts) -> str:
-    own = _own_settings(parts.settings_of(reader))
-    return _call(Read(spec=reader.listed.spec, settings=own))
 
 
 def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
@@ -296,24 +293,17 @@ def _combination(part: Zip | SampleFromDatasets | ChooseFromDatasets) -> str:
     return f"{part.name}({', '.join(said)})"
 
 
-def _first_line(operations: tuple[Operation, ...], line_of: LineOf) -> SourceLine | None:
-    """Return the line of the last operation of which one is known: the call that a script has."""
-    return next((line for op in reversed(operations) if (line := line_of(op)) is not None), None)
-
-
 def _arguments(operations: tuple[Operation, ...]) -> dict[str, Any]:
     """Return the arguments that TensorFlow has, of a reader those of all its operations."""
-    several = len(operations) > 1
     said: dict[str, Any] = {}
     for operation in operations:
-        prefix = f"{operation.op}." if several else ""
+        prefix = f"{operation.op}." if len(operations) > 1 else ""
         for name, node in operation.arguments.items():
             value = constant(node)
             if value is not None and value.size <= _MOST_SHOWN:
                 said[prefix + name] = _plain(value)
         for name in ("reshuffle_each_iteration", "deterministic", "stop_on_empty_dataset"):
-            if name in operation.attributes:
-                attribute = operation.attributes[name]
+            if (attribute := operation.attributes.get(name)) is not None:
                 said[prefix + name] = attribute.s.decode() if attribute.s else bool(attribute.b)
     return said
 
@@ -333,13 +323,11 @@ def effect_of_reader(reader: FoundReader) -> str:
     settings = dict(reader.settings)
     order = "files as listed"
     if settings.get("shuffle_files"):
-        again = "" if settings.get("reshuffle") is False else ", anew for each iterator"
-        order = f"files shuffled{again}"
+        order = "files shuffled" + ", anew for each iterator" * (settings.get("reshuffle") is None)
     elif settings.get("reverse"):
         order = "files back to front"
     elif "file_order" in settings:
         order = "files in an order of their own"
-    host = settings.get("host")
-    shared = "" if host is None else f", those of host {host}"
+    shared = f", those of host {settings['host']}" if "host" in settings else ""
     endless = ", without end" if reader.is_endless else ""
     return f"reads {reader.listed.spec} of {reader.dataset.title}: {order}{shared}{endless}"

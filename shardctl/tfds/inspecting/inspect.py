@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
@@ -14,7 +13,7 @@ from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.assemble import assembled
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import Operation, operation_of, options_in_force
+from shardctl.tfds.recognizing.graph import operation_of, options_in_force
 from shardctl.tfds.recognizing.walk import walked
 
 
@@ -79,27 +78,11 @@ def inspect(dataset: Inspected, *, loop: Loop = "python") -> Inspection:
     tensorflow()
     lines = Lines()
     if not is_dataset(dataset):
-        dataset = made_by(dataset, lines)
+        with lines.watched():  # which notes the line of each dataset that it makes
+            dataset = dataset()
         if not is_dataset(dataset):
             raise UsageError(f"the function returned {type(dataset).__name__}, no tf.data.Dataset")
     return inspected(dataset, lines=lines, loop=loop)
-
-
-def made_by(function: Callable[[], Any], lines: Lines) -> Any:
-    """Return what a function returns, noting the line of each dataset that it makes."""
-    with lines.watched():
-        return function()
-
-
-def _ops(root: Operation) -> set[str]:
-    """Return the ops of all that a dataset reads."""
-    waiting, seen = [root], dict[int, Operation]()
-    while waiting:
-        here = waiting.pop()
-        if id(here) not in seen:
-            seen[id(here)] = here
-            waiting.extend(here.inputs)
-    return {each.op for each in seen.values()}
 
 
 def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Inspection:
@@ -112,7 +95,7 @@ def inspected(dataset: Any, *, lines: Lines, loop: Loop, name: str = "") -> Insp
         if (
             loop == "keras-fit"
             and int(dataset.cardinality()) == UNKNOWN
-            and "DirectedInterleaveDataset" not in _ops(root)
+            and not any(each.op == "DirectedInterleaveDataset" for each in root.all())
         ):
             # Of a dataset whose length TensorFlow does not know, as of plain record files or
             # without assert_cardinality, Keras takes one iterator an epoch and reads to its end.

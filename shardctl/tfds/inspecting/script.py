@@ -10,7 +10,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -22,10 +22,9 @@ from shardctl.errors import UsageError
 from shardctl.planning.inspect import Inspection
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.inspecting.inspect import inspected, is_dataset
-from shardctl.tfds.inspecting.watching import Lines
+from shardctl.tfds.inspecting.watching import Lines, is_of_script, shown_path
 
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?P<value>.*)", re.DOTALL)
-_WORDS = {"True": True, "False": False, "None": None}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +90,11 @@ class ScriptFunction:
 
     def _imported(self) -> ModuleType:
         if not self._is_file:
-            if _is_missing(self.module):
+            try:
+                missing = importlib.util.find_spec(self.module) is None
+            except (ImportError, ValueError):
+                missing = True
+            if missing:
                 raise UsageError(
                     f"no module {quoted(self.module, 200)} in this folder or installed"
                 )
@@ -99,19 +102,18 @@ class ScriptFunction:
         path = Path(self.module)
         if not path.is_file():
             raise UsageError(f"no file {quoted(self.module, 200)}")
-        name = path.stem
-        spec = importlib.util.spec_from_file_location(name, path.resolve())
+        spec = importlib.util.spec_from_file_location(path.stem, path.resolve())
         if spec is None or spec.loader is None:
             raise UsageError(f"{quoted(self.module, 200)} is no file of Python")
         module = importlib.util.module_from_spec(spec)
-        known = sys.modules.get(name)
-        sys.modules[name] = module
+        known = sys.modules.get(path.stem)
+        sys.modules[path.stem] = module
         try:
             spec.loader.exec_module(module)
         except BaseException:
-            sys.modules.pop(name, None)
+            sys.modules.pop(path.stem, None)
             if known is not None:
-                sys.modules[name] = known
+                sys.modules[path.stem] = known
             raise
         return module
 
@@ -119,23 +121,25 @@ class ScriptFunction:
         found = getattr(module, self.function, None)
         if callable(found) or is_answer(found):
             return found
-        names = [name for name, value in vars(module).items() if _is_own(value, module)]
+        names = [
+            name
+            for name, value in vars(module).items()
+            if callable(value) and getattr(value, "__module__", None) == module.__name__
+        ]
         there = f"; it has: {choices(nearest_first(self.function, names))}" if names else ""
         raise UsageError(f"{self.module} has no function {quoted(self.function)}{there}")
 
     def _check_arguments(self, function: Any) -> None:
-        try:
+        with contextlib.suppress(ValueError):  # some that are written in C have no signature
             signature = inspect.signature(function)
-        except (TypeError, ValueError):  # some that are written in C have none
-            return
-        try:
-            signature.bind(*self.arguments, **self.named)
-        except TypeError as error:
-            takes = printable(" ".join(str(signature).split()), 300)
-            raise UsageError(
-                f"{self.module}:{self.function}{takes}: {error}; "
-                "its arguments are the words after --, as in -- train seed=7"
-            ) from error
+            try:
+                signature.bind(*self.arguments, **self.named)
+            except TypeError as error:
+                takes = printable(" ".join(str(signature).split()), 300)
+                raise UsageError(
+                    f"{self.module}:{self.function}{takes}: {error}; "
+                    "its arguments are the words after --, as in -- train seed=7"
+                ) from error
 
     @property
     def _is_file(self) -> bool:
@@ -187,7 +191,8 @@ def datasets_of(result: Any, said: str) -> dict[str, Any]:
     """
     found = _datasets_in(result)
     if not found:
-        raise UsageError(f"{said} returned {_kind(result)}; a tf.data.Dataset is needed")
+        kind = "nothing" if result is None else f"a {type(result).__name__}"
+        raise UsageError(f"{said} returned {kind}; a tf.data.Dataset is needed")
     return found
 
 
@@ -195,43 +200,21 @@ def _datasets_in(value: Any) -> dict[str, Any]:
     """Return the datasets that a value is or holds, by their names; one alone needs none."""
     if is_dataset(value):
         return {"": value}
-    items: Iterable[tuple[Any, Any]] = ()
-    if isinstance(value, Mapping):
-        items = value.items()
-    elif isinstance(value, list | tuple):
-        items = enumerate(value)
+    if isinstance(value, list | tuple):
+        value = dict(enumerate(value))
     found = {
         f"{name}.{inner}" if inner else str(name): one
-        for name, part in items
+        for name, part in (value.items() if isinstance(value, Mapping) else ())
         for inner, one in _datasets_in(part).items()
     }
     return {"": next(iter(found.values()))} if len(found) == 1 else found
 
 
-def _kind(result: Any) -> str:
-    return "nothing" if result is None else f"a {type(result).__name__}"
-
-
 def _value(word: str) -> Any:
-    if word in _WORDS:
-        return _WORDS[word]
     for kind in (int, float):
-        try:
+        with contextlib.suppress(ValueError):
             return kind(word)
-        except ValueError:
-            continue
-    return word
-
-
-def _is_missing(module: str) -> bool:
-    try:
-        return importlib.util.find_spec(module) is None
-    except (ImportError, ValueError):
-        return True
-
-
-def _is_own(value: Any, module: ModuleType) -> bool:
-    return callable(value) and getattr(value, "__module__", None) == module.__name__
+    return {"True": True, "False": False, "None": None}.get(word, word)
 
 
 @contextlib.contextmanager
@@ -247,7 +230,7 @@ def _failing_as_usage(script: ScriptFunction) -> Iterator[None]:
         said = printable(" ".join(str(error).split()), 500)
         kind = type(error).__name__
         raise UsageError(
-            f"{script.module}:{script.function} failed with {kind}: {said}{_place(error, script)}"
+            f"{script.module}:{script.function} failed with {kind}: {said}{_place(error)}"
             f"{_way_out(error, script)}"
         ) from error
 
@@ -260,25 +243,12 @@ def _way_out(error: BaseException, script: ScriptFunction) -> str:
             "what is needed, and give it after --"
         )
     if isinstance(error, ImportError) and "relative import" in str(error):
-        name = f"{_dotted(Path(script.module))}:{script.function}"
-        return f"; a file of a package is named as its module, as in {name}"
+        return f"; a file of a package is named as its module, PACKAGE.MODULE:{script.function}"
     return ""
 
 
-def _dotted(path: Path) -> str:
-    """Return the name of the module in a file, below the folders that are packages."""
-    names = [path.stem]
-    for folder in path.absolute().parents:
-        if not (folder / "__init__.py").is_file():
-            break
-        names.append(folder.name)
-    return ".".join(reversed(names))
-
-
-def _place(error: BaseException, script: ScriptFunction) -> str:
+def _place(error: BaseException) -> str:
     """Return the innermost line of the script's own folder, "" where the error has none."""
-    from shardctl.tfds.inspecting.watching import is_of_script
-
     if isinstance(error, SyntaxError) and error.filename:
         return f" ({printable(error.filename, 200)}:{error.lineno})"
     frames = traceback.extract_tb(error.__traceback__)
@@ -286,9 +256,8 @@ def _place(error: BaseException, script: ScriptFunction) -> str:
     if not own:
         return ""
     last = own[-1]
-    path = os.path.relpath(last.filename)
-    shown = last.filename if path.startswith(os.pardir) else path
-    return f" ({printable(shown, 200)}:{last.lineno}: {printable(last.line or '', 200)})"
+    line = printable(last.line or "", 200)
+    return f" ({printable(shown_path(last.filename), 200)}:{last.lineno}: {line})"
 
 
 @contextlib.contextmanager

@@ -45,7 +45,7 @@ class Lines:
     def watched(self) -> Iterator[None]:
         """Note who makes datasets while the block runs, in this thread."""
         watching = _watching_here()
-        with _patch.held():
+        with _patched():
             watching.append(self)
             try:
                 yield
@@ -60,33 +60,24 @@ class Lines:
                 self._by_key.setdefault(_key_of_dataset(dataset), line)
 
 
-class _Patch:
-    """What datasets do while scripts are watched: one patch, however many threads watch theirs."""
+@contextlib.contextmanager
+def _patched() -> Iterator[None]:
+    """Let datasets tell those who watch their thread; undone when the last thread is through."""
+    from tensorflow.python.data.ops import dataset_ops  # no public name
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._plain: tuple[Any, Any] | None = None
-
-    @contextlib.contextmanager
-    def held(self) -> Iterator[None]:
-        """Patch, unless another thread did; undone when the last one is through."""
-        from tensorflow.python.data.ops import dataset_ops  # no public name
-
-        kind = dataset_ops.DatasetV2
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._plain = kind.__init__, kind._metadata
-                kind.__init__, kind._metadata = _watched_class(*self._plain)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._users -= 1
-                if not self._users:
-                    assert self._plain is not None
-                    kind.__init__, kind._metadata = self._plain
+    kind = dataset_ops.DatasetV2
+    with _lock:
+        plain = _plain[0] if _plain else (kind.__init__, kind._metadata)
+        if not _plain:
+            kind.__init__, kind._metadata = _watched_class(*plain)
+        _plain.append(plain)
+    try:
+        yield
+    finally:
+        with _lock:
+            _plain.pop()
+            if not _plain:
+                kind.__init__, kind._metadata = plain
 
 
 def _watched_class(plain_init: Any, plain_metadata: Any) -> tuple[Any, Any]:
@@ -94,11 +85,8 @@ def _watched_class(plain_init: Any, plain_metadata: Any) -> tuple[Any, Any]:
 
     def init(dataset: Any, *args: Any, **kwargs: Any) -> None:
         plain_init(dataset, *args, **kwargs)
-        watching = _watching_here()
-        if watching:
-            line = _line_of_script(sys._getframe(1))
-            for lines in watching:
-                lines.note(dataset, line)
+        for lines in _watching_here():
+            lines.note(dataset, _line_of_script(sys._getframe(1)))
 
     def metadata(dataset: Any) -> Any:
         found = plain_metadata.fget(dataset)
@@ -109,7 +97,8 @@ def _watched_class(plain_init: Any, plain_metadata: Any) -> tuple[Any, Any]:
     return init, property(metadata)
 
 
-_patch = _Patch()
+_lock = threading.Lock()
+_plain: list[tuple[Any, Any]] = []  # what datasets are without it, once for each that watches
 _numbers = itertools.count(1)  # over all scripts, since a dataset of one may be used in another
 _threads = threading.local()
 
@@ -149,12 +138,12 @@ def _line_of_script(frame: FrameType | None) -> SourceLine | None:
         path = frame.f_code.co_filename
         if is_of_script(path):
             text = linecache.getline(path, frame.f_lineno).strip()
-            return SourceLine(file=_shown(path), line=frame.f_lineno, text=text)
+            return SourceLine(file=shown_path(path), line=frame.f_lineno, text=text)
         frame = frame.f_back
     return None
 
 
-def _shown(path: str) -> str:
+def shown_path(path: str) -> str:
     """Return a path from here where the file lies below, else as it is."""
     shown = os.path.relpath(path)
     return path if shown.startswith(os.pardir) else shown
@@ -162,24 +151,14 @@ def _shown(path: str) -> str:
 
 def is_of_script(path: str) -> bool:
     """Return whether a file is no part of Python, TensorFlow or a library that makes datasets."""
-    return not (path.startswith("<") or _is_library(path))
+    library = sysconfig.get_paths()["stdlib"] + os.sep
+    of_python = path.startswith(library) and "-packages" + os.sep not in path
+    return not (path.startswith(("<", *_roots())) or of_python)
 
 
-def _is_library(path: str) -> bool:
-    return path.startswith(_roots()) or _is_of_python(path)
-
-
-def _is_of_python(path: str) -> bool:
-    library = sysconfig.get_paths()["stdlib"]
-    return path.startswith(library + os.sep) and "-packages" + os.sep not in path
-
-
-def _roots() -> tuple[str, ...]:
+def _roots() -> Iterator[str]:
     tensorflow()
-    here = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-    folders = [here]
-    for name in _LIBRARIES:
-        file = getattr(sys.modules.get(name), "__file__", None)
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in _LIBRARIES]
+    for file in (os.path.dirname(os.path.dirname(os.path.abspath(__file__))), *files):
         if file is not None:
-            folders.append(os.path.dirname(file))
-    return tuple(folder + os.sep for folder in folders)
+            yield os.path.dirname(file) + os.sep

@@ -14,9 +14,8 @@ from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError
 from shardctl.files.stores.anywhere import is_file
 from shardctl.files.stores.remote_path import RemotePath, file_in, path_of, way_below
-from shardctl.files.stores.stored_files import as_bytes
-from shardctl.files.stores.stores import is_remote, store_of
-from shardctl.readers.index.counting.counting import COMPRESSIONS, count_files
+from shardctl.files.stores.stores import as_bytes, is_remote, store_of
+from shardctl.readers.index.counting.counting import count_files
 from shardctl.readers.index.counting.known import known_counts
 from shardctl.readers.several_folders import merge_datasets
 from shardctl.readers.tfds_metadata import dataset_in
@@ -127,8 +126,9 @@ def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[
         damage = counts.broken[place].damage
         why = "cannot be counted" if damage is None else damage.text
         raise DatasetError(f"file {quoted(names[place], 200)} {why}")
-    for name, number in zip(names, counts.compressions, strict=True):
-        found = COMPRESSIONS[number]
+    contents = [one for one in counts.contents if one is not None]
+    for name, one in zip(names, contents, strict=True):
+        found = one.compression
         if (found or "") != compression:
             said = f"is not compressed by {compression}, as the script reads it"
             if found is not None:
@@ -136,7 +136,7 @@ def _counted(names: Sequence[str], file_format: str, compression: str) -> tuple[
                     f"is compressed by {found}, and the script reads it by {compression or 'none'}"
                 )
             raise DatasetError(f"file {quoted(name, 200)} {said}")
-    return tuple(counts.num_records)
+    return tuple(one.num_records or 0 for one in contents)
 
 
 def _common_folder(names: Sequence[str]) -> str:

@@ -21,6 +21,17 @@ LONGEST_RANGE = (1 << 62) - 1  # one beyond this counts on for ever, as that of 
 _IGNORE_STATE = 1  # of stateful ops, tf.data.experimental.ExternalStatePolicy.IGNORE
 _DATASET = re.compile(r"Dataset(V\d+)?$")
 _IDENTITIES = frozenset(("Identity",))
+# Operations that are the same in one of several versions.
+MAPS = ("MapDataset", "ParallelMapDatasetV2")
+SHUFFLES = ("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")
+CACHES = ("CacheDataset", "CacheDatasetV2")
+BATCHES = (
+    "BatchDataset",
+    "BatchDatasetV2",
+    "ParallelBatchDataset",
+    "PaddedBatchDataset",
+    "PaddedBatchDatasetV2",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +55,16 @@ class Operation:
     def input(self) -> Operation:
         """The one dataset that it reads."""
         return self.inputs[0]
+
+    def all(self) -> Iterator[Operation]:
+        """Yield it and all that it reads, each once."""
+        waiting, seen = [self], set()
+        while waiting:
+            operation = waiting.pop()
+            if id(operation) not in seen:
+                seen.add(id(operation))
+                yield operation
+                waiting += operation.inputs
 
     def number(self, name: str) -> int:
         """Return an argument that is a whole number.
@@ -98,10 +119,6 @@ class Library:
         """Return the function of a name, None where the graph has none."""
         found = self._functions.get(name)
         return None if found is None else Function(definition=found, library=self)
-
-    def all(self) -> Iterator[Any]:
-        """Yield the definitions of all functions."""
-        yield from self._functions.values()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -348,23 +365,39 @@ class Options:
 
     def in_force(self, stated: Options) -> WithOptions:
         """Return `with_options` with what it states and nothing later overrides."""
-        said = {}
-        for each in fields(WithOptions):
-            value = getattr(stated, each.name)
-            if value is not None and value == getattr(self, each.name):
-                said[each.name] = value
+        said = {
+            each.name: value
+            for each in fields(WithOptions)
+            if (value := getattr(stated, each.name)) is not None
+            and value == getattr(self, each.name)
+        }
         if self.op_determinism:
             said.pop("deterministic", None)
         return WithOptions(**said)
+
+
+# What each field is in the messages of TensorFlow's graphs, and within which.
+_WITHIN = {
+    "deterministic": ("deterministic", ""),
+    "fusion": ("shuffle_and_repeat_fusion", "optimization"),
+    "optimizations": ("apply_default_optimizations", "optimization"),
+    "warm_start": ("warm_start", ""),
+    "noop_elimination": ("noop_elimination", "optimization"),
+}
 
 
 def options_of(operation: Operation) -> Options:
     """Return what one `with_options` states."""
     from tensorflow.core.framework import dataset_options_pb2  # no public name
 
-    return _of_message(
-        dataset_options_pb2.Options.FromString(operation.attributes["serialized_options"].s)
-    )
+    message = dataset_options_pb2.Options.FromString(operation.attributes["serialized_options"].s)
+    said = {}
+    for field_name, (name, within) in _WITHIN.items():
+        part = message.optimization_options if within else message
+        # Members of a oneof are set or not.
+        is_set = part.WhichOneof(f"optional_{name}") is not None
+        said[field_name] = bool(getattr(part, name)) if is_set else None
+    return Options(**said)
 
 
 def options_in_force(dataset: Any) -> Options:
@@ -381,22 +414,3 @@ def options_in_force(dataset: Any) -> Options:
         noop_elimination=optimization.noop_elimination,
         op_determinism=bool(config.is_op_determinism_enabled()),
     )
-
-
-def _of_message(message: Any) -> Options:
-    optimization = message.optimization_options
-    return Options(
-        deterministic=_stated(message, "deterministic"),
-        fusion=_stated(optimization, "shuffle_and_repeat_fusion"),
-        optimizations=_stated(optimization, "apply_default_optimizations"),
-        warm_start=_stated(message, "warm_start"),
-        noop_elimination=_stated(optimization, "noop_elimination"),
-    )
-
-
-def _stated(message: Any, name: str) -> bool | None:
-    """Return a field of a message where it is set, as members of a oneof are or are not."""
-    oneof = f"optional_{name}"
-    if message.WhichOneof(oneof) is None:
-        return None
-    return bool(getattr(message, name))

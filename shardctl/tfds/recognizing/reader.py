@@ -14,7 +14,7 @@ from shardctl.core.stages.fields import KernelPair
 from shardctl.core.tfds_rules import DEFAULT_BLOCK
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.recognizing.files import Listed, Piece, listed
-from shardctl.tfds.recognizing.graph import Function, NoConstantError, Operation, constant
+from shardctl.tfds.recognizing.graph import SHUFFLES, Function, NoConstantError, Operation, constant
 from shardctl.tfds.recognizing.stage_of import kernel_pair
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class FoundReader:
         return bool(dict(self.settings).get("repeat_files"))
 
 
-class UnknownReaderError(Exception):
+class UnknownReaderError(NoConstantError):
     """Something that reads files in a way that the settings of a reader do not say; says which."""
 
 
@@ -84,30 +84,38 @@ def found_reader(operation: Operation) -> FoundReader:
     function = None if operation.function is None else file_function(operation.function)
     if function is None:
         raise UnknownReaderError("what it does with a file is not known")
+    in_turn = operation.op != "FlatMapDataset"
     try:
         rows = rows_of(operation.input)
         pieces = _pieces(rows, function)
-        cycle = _cycle(operation)
-        block = 1 if operation.op == "FlatMapDataset" else operation.number("block_length")
+        # TensorFlow writes the cycle length in force also where the machine decided.
+        cycle = operation.number("cycle_length") if in_turn else 1
+        block = operation.number("block_length") if in_turn else 1
+        if cycle < 1:
+            raise UnknownReaderError(f"its cycle length is {cycle}")
         if operation.op.startswith("Legacy") and block != 1:
-            raise UnknownRowsError("experimental.parallel_interleave fills its slots its own way")
+            raise UnknownReaderError("experimental.parallel_interleave fills its slots its own way")
         found = listed(
             pieces,
             file_format="parquet" if function.is_parquet else "tfrecord",
             compression=function.compression,
         )
-    except (UnknownRowsError, NoConstantError, DatasetError, UsageError) as error:
+    except (NoConstantError, DatasetError, UsageError) as error:
         raise UnknownReaderError(str(error)) from error
-    is_mixed = len(rows) > 1 and rows.shuffle is not None
-    settings = {
-        **_cycle_settings(cycle, found.dataset),
-        **_block_settings(operation, block, found.dataset),
-        **({"shuffle_files": True} if is_mixed else {}),
-        **({"reshuffle": False} if is_mixed and not rows.reshuffle else {}),
-        **({"repeat_files": True} if rows.repeats else {}),
-        **dict(found.sorting),
-        **({} if rows.host is None else {"host": rows.host, "host_by": "files"}),
-    }
+    is_mixed, dataset = len(rows) > 1 and rows.shuffle is not None, found.dataset
+    settings: dict[str, Any] = {}
+    if dataset.is_counted or cycle != ReadSettings().cycle_length(ordered=dataset.ordered):
+        settings["cycle"] = cycle
+    if in_turn and (dataset.is_counted or block != DEFAULT_BLOCK):
+        settings["block"] = block
+    if is_mixed:
+        settings["shuffle_files"] = True
+        settings |= {} if rows.reshuffle else {"reshuffle": False}
+    if rows.repeats:
+        settings["repeat_files"] = True
+    settings |= dict(found.sorting)
+    if rows.host is not None:
+        settings |= {"host": rows.host, "host_by": "files"}
     return FoundReader(
         listed=found,
         settings=tuple(settings.items()),
@@ -128,41 +136,20 @@ def _in_order(operation: Operation) -> str:
 
 
 def _pieces(rows: Rows, function: FileFunction) -> Sequence[Piece]:
-    paths = _column(rows, function.path)
-    skips = [0] * len(rows) if function.skip is None else _column(rows, function.skip)
-    takes = [None] * len(rows) if function.take is None else _column(rows, function.take)
+    def column(index: int | None, default: int | None) -> Any:
+        if index is None:
+            return [default] * len(rows)
+        if index >= len(rows.columns):
+            raise UnknownReaderError("the function that opens a file uses a value from outside it")
+        return rows.columns[index]
+
+    columns = column(function.path, None), column(function.skip, 0), column(function.take, None)
     if not len(rows):
-        raise UnknownRowsError("the list of its files is empty")
+        raise UnknownReaderError("the list of its files is empty")
     return [
         Piece(path=os.fsdecode(path), skip=int(skip), take=None if take is None else int(take))
-        for path, skip, take in zip(paths, skips, takes, strict=True)
+        for path, skip, take in zip(*columns, strict=True)
     ]
-
-
-def _column(rows: Rows, index: int) -> Any:
-    if index >= len(rows.columns):
-        raise UnknownRowsError("the function that opens a file uses a value from outside it")
-    return rows.columns[index]
-
-
-def _cycle(operation: Operation) -> int:
-    """Return the cycle length in force, which TensorFlow writes also where the machine decided."""
-    if operation.op == "FlatMapDataset":
-        return 1
-    cycle = operation.number("cycle_length")
-    if cycle < 1:
-        raise UnknownRowsError(f"its cycle length is {cycle}")
-    return cycle
-
-
-def _cycle_settings(cycle: int, dataset: Dataset) -> dict[str, Any]:
-    default = ReadSettings().cycle_length(ordered=dataset.ordered)
-    return {} if cycle == default and not dataset.is_counted else {"cycle": cycle}
-
-
-def _block_settings(operation: Operation, block: int, dataset: Dataset) -> dict[str, Any]:
-    is_default = block == DEFAULT_BLOCK and not dataset.is_counted
-    return {} if is_default or operation.op == "FlatMapDataset" else {"block": block}
 
 
 def _is_tfds(rows: Rows, function: FileFunction) -> bool:
@@ -308,66 +295,53 @@ class Rows:
         return len(self.columns[0])
 
 
-class UnknownRowsError(Exception):
-    """A list of files of which something is not known; says what."""
-
-
 def rows_of(operation: Operation) -> Rows:
     """Return the rows that an operation lists.
 
     Raises:
-        UnknownRowsError: it does what the settings of a reader cannot say.
+        UnknownReaderError: it does what the settings of a reader cannot say.
     """
     chain: list[Operation] = []
     here = operation
-    while here.op not in _SOURCES:
+    while here.op not in ("TensorSliceDataset", "TensorDataset"):
         if here.op not in _STEPS:
-            raise UnknownRowsError(f"{here.op} makes the list of its files")
+            raise UnknownReaderError(f"{here.op} makes the list of its files")
         chain.append(here)
         here = here.input
-    rows = _SOURCES[here.op](here)
+    rows = _listed(here)
     for step in reversed(chain):
-        try:
-            rows = _STEPS[step.op](rows, step)
-        except NoConstantError as error:
-            raise UnknownRowsError(str(error)) from error
+        rows = _STEPS[step.op](rows, step)
         rows = replace(rows, operations=(*rows.operations, step))
     return rows
 
 
-def _slices(operation: Operation) -> Rows:
+def _listed(operation: Operation) -> Rows:
     columns = tuple(constant(other) for other in operation.others)
-    if not columns or any(column is None or column.ndim != 1 for column in columns):
-        raise UnknownRowsError("the names of its files are computed anew each time")
-    return Rows(columns=columns, operations=(operation,))
-
-
-def _one(operation: Operation) -> Rows:
-    columns = tuple(constant(other) for other in operation.others)
-    if not columns or any(column is None or column.ndim for column in columns):
-        raise UnknownRowsError("the names of its files are computed anew each time")
-    return Rows(columns=tuple(c.reshape(1) for c in columns), operations=(operation,))
+    rank = 1 if operation.op == "TensorSliceDataset" else 0
+    if not columns or any(column is None or column.ndim != rank for column in columns):
+        raise UnknownReaderError("the names of its files are computed anew each time")
+    return Rows(columns=tuple(c.reshape(-1) for c in columns), operations=(operation,))
 
 
 def _shard(rows: Rows, step: Operation) -> Rows:
     count, index = step.number("num_shards"), step.number("index")
     if rows.repeats:
-        raise UnknownRowsError("the list of its files is sharded behind a repeat")
+        raise UnknownReaderError("the list of its files is sharded behind a repeat")
     if count == 1:
         return rows
     if rows.shuffle is not None:
-        raise UnknownRowsError("the list of its files is shuffled, then sharded")
+        raise UnknownReaderError("the list of its files is shuffled, then sharded")
     if rows.host is not None:
-        raise UnknownRowsError("the list of its files is sharded twice")
+        raise UnknownReaderError("the list of its files is sharded twice")
     return replace(rows, host=Host(index=index, count=count))
 
 
 def _shuffle(rows: Rows, step: Operation) -> Rows:
     buffer = step.number("buffer_size")
     if rows.repeats or rows.shuffle is not None:
-        raise UnknownRowsError("the list of its files is shuffled behind a shuffle or a repeat")
+        raise UnknownReaderError("the list of its files is shuffled behind a shuffle or a repeat")
     if 0 <= buffer < _num_left(rows):
-        raise UnknownRowsError(
+        raise UnknownReaderError(
             f"the list of its {len(rows)} files is shuffled by a buffer of {buffer}, not as a whole"
         )
     return replace(
@@ -379,9 +353,8 @@ def _shuffle(rows: Rows, step: Operation) -> Rows:
 
 
 def _num_left(rows: Rows) -> int:
-    return (
-        len(rows) if rows.host is None else len(range(rows.host.index, len(rows), rows.host.count))
-    )
+    host = rows.host
+    return len(rows) if host is None else len(range(host.index, len(rows), host.count))
 
 
 def _repeat(rows: Rows, step: Operation) -> Rows:
@@ -389,37 +362,27 @@ def _repeat(rows: Rows, step: Operation) -> Rows:
     if count == 1:
         return rows
     if count >= 0 or rows.repeats:
-        raise UnknownRowsError(f"the list of its files is repeated {count} times")
+        raise UnknownReaderError(f"the list of its files is repeated {count} times")
     return replace(rows, repeats=True)
 
 
 def _cut(rows: Rows, step: Operation) -> Rows:
-    count = step.number("count")
-    everything = count < 0 if step.op == "TakeDataset" else count == 0
-    if everything:
+    count, is_take = step.number("count"), step.op == "TakeDataset"
+    if count < 0 if is_take else count == 0:
         return rows
     if rows.host is not None or rows.shuffle is not None or rows.repeats:
-        raise UnknownRowsError("the list of its files is cut behind a shard, shuffle or repeat")
-    kept = (
-        slice(count) if step.op == "TakeDataset" else slice(count if count > 0 else len(rows), None)
-    )
+        raise UnknownReaderError("the list of its files is cut behind a shard, shuffle or repeat")
+    kept = slice(count) if is_take else slice(count if count > 0 else len(rows), None)
     return replace(rows, columns=tuple(column[kept] for column in rows.columns))
 
 
-def _same(rows: Rows, step: Operation) -> Rows:
-    return rows
-
-
-_SOURCES = {"TensorSliceDataset": _slices, "TensorDataset": _one}
 _STEPS = {
     "ShardDataset": _shard,
-    "ShuffleDatasetV3": _shuffle,
-    "ShuffleDatasetV2": _shuffle,
-    "ShuffleDataset": _shuffle,
+    **dict.fromkeys(SHUFFLES, _shuffle),
     "RepeatDataset": _repeat,
     "TakeDataset": _cut,
     "SkipDataset": _cut,
-    "PrefetchDataset": _same,
-    "OptionsDataset": _same,
-    "AssertCardinalityDataset": _same,
+    **dict.fromkeys(
+        ("PrefetchDataset", "OptionsDataset", "AssertCardinalityDataset"), lambda rows, _: rows
+    ),
 }

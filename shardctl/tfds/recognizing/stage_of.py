@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.part import Stage
@@ -25,7 +26,16 @@ from shardctl.core.stages.stages import (
     Unbatch,
 )
 from shardctl.core.tfds_rules import DEFAULT_GRAPH_SEED, SEED_MODULUS
-from shardctl.tfds.recognizing.graph import NoConstantError, Operation, Options, options_of
+from shardctl.tfds.recognizing.graph import (
+    BATCHES,
+    CACHES,
+    MAPS,
+    SHUFFLES,
+    NoConstantError,
+    Operation,
+    Options,
+    options_of,
+)
 
 _AUTOTUNE = -1
 
@@ -46,16 +56,18 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 
 def opaque(operation: Operation) -> Opaque:
     """Return the stage of an operation that says nothing about its order."""
-    call = _OPAQUE.get(operation.op)
-    if call is None:
-        return Opaque(
-            call=_call(operation.op), reason=f"{operation.op} is no stage that shardctl knows"
-        )
-    return Opaque(call=call, reason=WHY_OPEN[call])
+    call = _call(operation.op)
+    named = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub("^(Legacy|Parallel)*", "", call)).lower()
+    if named == "generator":
+        named = "from_generator"
+    for known in (operation.op, named):
+        if known in WHY_OPEN:
+            return Opaque(call=known, reason=WHY_OPEN[known])
+    return Opaque(call=call, reason=f"{operation.op} is no stage that shardctl knows")
 
 
 def _call(op: str) -> str:
-    return op.removesuffix("V2").removesuffix("V3").removesuffix("V4").removesuffix("Dataset")
+    return re.sub(r"Dataset(V\d)?$", "", op)
 
 
 def _shuffle(operation: Operation, options: Options) -> tuple[Stage, ...]:
@@ -82,17 +94,17 @@ def _parallel_batch(operation: Operation, options: Options) -> tuple[Stage, ...]
     return (*_batch(operation, options), *_parallel_map(operation, options))
 
 
+_TAKES_APART = "what it takes apart is not just what a batch made"
+
+
 def _unbatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
     if _splits_batches(operation.input):
         return (Unbatch(),)
-    return (
-        Opaque(
-            call="unbatch",
-            reason="what it takes apart is not just what a batch made, so how many elements come "
-            "of each depends on the data; behind a map, shapes tell it of batches made with "
-            "drop_remainder=True",
-        ),
+    why = (
+        f"{_TAKES_APART}, so how many elements come of each depends on the data; behind a map, "
+        "shapes tell it of batches made with drop_remainder=True"
     )
+    return (Opaque(call="unbatch", reason=why),)
 
 
 def _splits_batches(below: Operation, depth: int = 1) -> bool:
@@ -101,7 +113,7 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
     depth: so many batches within each other.
     """
     while depth:
-        if below.op in _BATCHES:
+        if below.op in BATCHES and not below.op.startswith("Padded"):
             depth -= 1
         elif below.op == "UnbatchDataset":
             depth += 1
@@ -109,27 +121,23 @@ def _splits_batches(below: Operation, depth: int = 1) -> bool:
             inputs = below.inputs[_COMBINES[below.op] :]
             return all(_splits_batches(each, depth) for each in inputs)
         elif below.op not in _KEEPS_BATCHES and not (
-            below.op in _MAPS and (_restructures(below) or (depth == 1 and _keeps_length(below)))
+            below.op in MAPS
+            and (
+                (below.function is not None and below.function.is_identity)
+                or (depth == 1 and _keeps_length(below))
+            )
         ):
             return False
         below = below.input
     return True
 
 
-def _restructures(operation: Operation) -> bool:
-    function = operation.function
-    return function is not None and function.is_identity
-
-
 def _keeps_length(operation: Operation) -> bool:
     """Return whether shapes say that a map makes batches of as many rows as it is given."""
-    lengths = {_length(shape) for each in (operation, operation.input) for shape in each.shapes}
-    return len(lengths) == 1 and lengths.isdisjoint((None, -1))
-
-
-def _length(shape: Any) -> int | None:
-    """Return the length of a shape along its first axis; None without one, -1 if nobody knows."""
-    return int(shape.dim[0].size) if shape.dim else None
+    shapes = [shape for each in (operation, operation.input) for shape in each.shapes]
+    # The length along the first axis: none without one, -1 if nobody knows.
+    lengths = {int(shape.dim[0].size) if shape.dim else -1 for shape in shapes}
+    return len(lengths) == 1 and -1 not in lengths
 
 
 def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
@@ -137,7 +145,7 @@ def _rebatch(operation: Operation, options: Options) -> tuple[Stage, ...]:
     if sizes is None or len(set(sizes.ravel().tolist())) != 1 or not sizes.ravel()[0] > 0:
         return (Opaque(call="rebatch", reason="its batches have several sizes"),)
     if not _splits_batches(operation.input):
-        return (Opaque(call="rebatch", reason="what it takes apart is not just what a batch made"),)
+        return (Opaque(call="rebatch", reason=_TAKES_APART),)
     drop = operation.value("drop_remainder")
     return (
         Unbatch(),
@@ -186,14 +194,10 @@ def _no_end(count: int) -> int | None:
 
 Make = Callable[[Operation, Options], tuple[Stage, ...]]
 _STAGES: Mapping[str, Make] = {
-    "ShuffleDataset": _shuffle,
-    "ShuffleDatasetV2": _shuffle,
-    "ShuffleDatasetV3": _shuffle,
+    **dict.fromkeys(SHUFFLES, _shuffle),
+    **dict.fromkeys(BATCHES, _batch),
+    **dict.fromkeys(CACHES, _cache),
     "RepeatDataset": lambda op, _: (Repeat(count=_no_end(op.number("count"))),),
-    "BatchDataset": _batch,
-    "BatchDatasetV2": _batch,
-    "PaddedBatchDataset": _batch,
-    "PaddedBatchDatasetV2": _batch,
     "ParallelBatchDataset": _parallel_batch,
     "UnbatchDataset": _unbatch,
     "RebatchDatasetV2": _rebatch,
@@ -202,8 +206,6 @@ _STAGES: Mapping[str, Make] = {
     ),
     "TakeDataset": lambda op, _: (Take(count=max(-1, op.number("count"))),),
     "SkipDataset": lambda op, _: (Skip(count=max(-1, op.number("count"))),),
-    "CacheDataset": _cache,
-    "CacheDatasetV2": _cache,
     "MapDataset": _parts,
     "ParallelMapDatasetV2": _parallel_map,
     "PrefetchDataset": lambda op, _: (Prefetch(size=_or_auto(op.number("buffer_size"))),),
@@ -214,7 +216,6 @@ _STAGES: Mapping[str, Make] = {
     "FilterDataset": lambda op, _: (Filter(),),
     "ParallelFilterDataset": lambda op, _: (Filter(),),
 }
-_BATCHES = ("BatchDataset", "BatchDatasetV2", "ParallelBatchDataset")
 _KEEPS_BATCHES = (
     "PrefetchDataset",
     "OptionsDataset",
@@ -226,33 +227,8 @@ _KEEPS_BATCHES = (
     "ShardDataset",
     "AssertCardinalityDataset",
 )
-_MAPS = ("MapDataset", "ParallelMapDatasetV2")
 # What combines datasets, and the first of its inputs that is not a selector.
 _COMBINES = {"ConcatenateDataset": 0, "DirectedInterleaveDataset": 1}
-# Operations that leave the order open, by the call that makes them.
-_OPAQUE: Mapping[str, str] = {
-    "FlatMapDataset": "flat_map",
-    "InterleaveDataset": "interleave",
-    "ParallelInterleaveDatasetV2": "interleave",
-    "ParallelInterleaveDatasetV3": "interleave",
-    "ParallelInterleaveDatasetV4": "interleave",
-    "LegacyParallelInterleaveDatasetV2": "interleave",
-    "WindowDataset": "window",
-    "GroupByWindowDataset": "group_by_window",
-    "TakeWhileDataset": "take_while",
-    "UniqueDataset": "unique",
-    "IgnoreErrorsDataset": "ignore_errors",
-    "ScanDataset": "scan",
-    "GeneratorDataset": "from_generator",
-    "RandomDataset": "random",
-    "RandomDatasetV2": "random",
-    "SnapshotDatasetV2": "snapshot",
-    "LoadDataset": "load",
-    "TFRecordDataset": "TFRecordDataset",
-    "TextLineDataset": "TextLineDataset",
-}
-
-
 # Seeds as TensorFlow's kernels have them, and as a script would state them.
 
 

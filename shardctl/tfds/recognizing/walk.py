@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from shardctl.core.iteration.build import build
 from shardctl.core.mixture.weights import weights_of_logits
@@ -34,7 +34,10 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.tfds.recognizing.graph import (
+    CACHES,
     LONGEST_RANGE,
+    MAPS,
+    SHUFFLES,
     Function,
     NoConstantError,
     Operation,
@@ -87,10 +90,12 @@ class _Walk:
             self._note(again, (chain[known[-1]],), level)
             return self._behind(again, (), chain[known[-1]], chain[known[-1] + 1 :], level)
         if reads_files(chain[0]):
-            source, stages, last, rest = self._reader(chain, level)
-        else:
-            source, stages, last, rest = self._plain(chain[0], level), (), chain[0], chain[1:]
-        return self._behind(source, stages, last, rest, level)
+            return self._behind(*self._reader(chain, level), level)
+        source = _plain_source(chain[0])
+        if chain[0].op in _COMBINE:
+            source = self._combination(chain[0], level)
+        self._note(source, (chain[0],), level)
+        return self._behind(source, (), chain[0], chain[1:], level)
 
     def _behind(
         self,
@@ -115,17 +120,10 @@ class _Walk:
             self._known[name] = Shared(label=self._shared[name], pipeline=pipeline)
         return Pipeline(source=self._known[name])
 
-    def _plain(self, first: Operation, level: int) -> Source:
-        in_turn = first.op in _COMBINE
-        source = self._combination(first, level) if in_turn else _plain_source(first)
-        self._note(source, (first,), level)
-        return source
-
     def _reader(
         self, chain: tuple[Operation, ...], level: int
     ) -> tuple[Source, tuple[Stage, ...], Operation, tuple[Operation, ...]]:
-        first, *others = chain
-        rest = tuple(others)
+        first, rest = chain[0], chain[1:]
         try:
             reader = found_reader(first)
         except UnknownReaderError as error:
@@ -134,8 +132,7 @@ class _Walk:
             return unknown, (), first, rest
         own: tuple[tuple[WithOptions, Operation], ...] = ()
         if reader.is_tfds:
-            behind = behind_tfds(reader, rest, self._options)
-            reader, rest, own = behind.reader, behind.rest, behind.options
+            reader, own, rest = behind_tfds(reader, rest, self._options)
         if reader.in_order == "default" and self._options.hands_out_what_is_ready:
             reader = replace(reader, in_order="false")
         if self._options.op_determinism:
@@ -159,14 +156,7 @@ class _Walk:
         found = sampling(selector, len(given))
         inputs = tuple(self.pipeline(each, level + 1) for each in given)
         if found is not None:
-            return SampleFromDatasets(
-                inputs=inputs,
-                weights=found.weights,
-                weights_dtype=found.dtype,
-                seed=found.pair,
-                stop_on_empty=stop,
-                rerandomize=found.rerandomize,
-            )
+            return SampleFromDatasets(inputs=inputs, stop_on_empty=stop, **found._asdict())
         choices = _choices(selector, self._options)
         return ChooseFromDatasets(inputs=inputs, choices=choices, stop_on_empty=stop)
 
@@ -186,19 +176,9 @@ class _Walk:
         return stages
 
     def _note(
-        self,
-        part: Stage | Source,
-        operations: tuple[Operation, ...],
-        level: int,
-        *,
-        reader: FoundReader | None = None,
-        removed: bool = False,
+        self, part: Stage | Source, operations: tuple[Operation, ...], level: int, **more: Any
     ) -> None:
-        self.stages.append(
-            FoundStage(
-                part=part, operations=operations, level=level, reader=reader, removed=removed
-            )
-        )
+        self.stages.append(FoundStage(part=part, operations=operations, level=level, **more))
 
 
 def _of_one_index(inputs: tuple[Pipeline, ...]) -> Range | None:
@@ -226,14 +206,10 @@ def _chain(root: Operation) -> tuple[Operation, ...]:
     """Return the operations from a source to the end, along what each reads first."""
     chain = [root]
     while chain[-1].inputs and not reads_files(chain[-1]) and not _is_generator(chain[-1]):
-        here = chain[-1]
-        if here.op in _COMBINE:
-            counted = _counted(here)
-            if counted is None:
-                break
-            chain.append(counted)
-            continue
-        chain.append(here.input)
+        below = _counted(chain[-1]) if chain[-1].op in _COMBINE else chain[-1].input
+        if below is None:
+            break
+        chain.append(below)
     return tuple(reversed(chain))
 
 
@@ -291,12 +267,10 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     chain = _chain(selector)
     values = chosen_values(chain[0])
     source: Source
-    if isinstance(values, range) and values == range(len(values)):
+    if values is not None and _counts_on(values):
         source = Range(stop=len(values))
     elif values is None or len(values) > _MOST_CHOICES:
         source = Opaque(call=_called(chain[0]), reason="what it chooses is not known")
-    elif tuple(values) == tuple(range(len(values))):
-        source = Range(stop=len(values))
     else:
         source = Values(values=tuple(values))
     stages: list[Stage] = []
@@ -312,6 +286,13 @@ def _choices(selector: Operation, options: Options) -> Pipeline:
     return Pipeline(source=source, stages=tuple(stages))
 
 
+def _counts_on(values: Sequence[int]) -> bool:
+    """Return whether values are 0, 1, 2 and so on; a range of any length is not listed for that."""
+    if isinstance(values, range):
+        return values == range(len(values))
+    return tuple(values) == tuple(range(len(values)))
+
+
 def _removed(
     operation: Operation, stages: tuple[Stage, ...], options: Options
 ) -> tuple[Stage, ...] | None:
@@ -321,9 +302,7 @@ def _removed(
     noop_elimination.cc), unless options say no; then they still part a shuffle from a repeat.
     """
     is_identity = (
-        operation.op in ("MapDataset", "ParallelMapDatasetV2")
-        and operation.function is not None
-        and operation.function.is_identity
+        operation.op in MAPS and operation.function is not None and operation.function.is_identity
     )
     if not is_identity and stages not in _NOTHING_DONE:
         return None
@@ -353,14 +332,12 @@ _NOTHING_DONE: tuple[tuple[Stage, ...], ...] = (
 _FLOAT32_BYTES = 4
 
 
-@dataclass(frozen=True, kw_only=True)
-class Sampling:
-    """What samples: weights (None: all alike), the kernel pair of its random numbers, and whether
-    each iterator draws others."""
+class Sampling(NamedTuple):
+    """What samples, as `SampleFromDatasets` has it: a kernel pair is the seed."""
 
     weights: tuple[float, ...] | None
-    dtype: Literal["float32", "float64"]
-    pair: KernelPair | None
+    weights_dtype: Literal["float32", "float64"]
+    seed: KernelPair | None
     rerandomize: bool | None
 
 
@@ -382,8 +359,8 @@ def sampling(selector: Operation, num_inputs: int) -> Sampling | None:
             return None
         return Sampling(
             weights=_weights(logits[0]),
-            dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
-            pair=kernel_pair(numbers),
+            weights_dtype="float64" if logits.dtype.itemsize > _FLOAT32_BYTES else "float32",
+            seed=kernel_pair(numbers),
             rerandomize=numbers.flag("rerandomize_each_iteration") or None,
         )
     except (NoConstantError, UsageError):
@@ -452,8 +429,6 @@ def chosen_values(operation: Operation) -> Sequence[int] | None:
 
 # Dataset objects that a script uses more than once; a graph has a copy of them for each use.
 
-_SHUFFLES = ("ShuffleDataset", "ShuffleDatasetV2", "ShuffleDatasetV3")
-_CACHES = ("CacheDataset", "CacheDatasetV2")
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -465,7 +440,7 @@ def shared_objects(root: Operation) -> Mapping[str, str]:
     """
     users: dict[str, set[tuple[object, int]]] = defaultdict(set)
     with_state: dict[str, bool] = {}
-    for operation in _all(root):
+    for operation in root.all():
         user = operation.object_name or id(operation)
         for place, used in enumerate(operation.inputs):
             if used.object_name is not None:
@@ -480,20 +455,10 @@ def _label(index: int) -> str:
     return _LETTERS[letter] + (str(rounds) if rounds else "")
 
 
-def _all(root: Operation) -> Iterator[Operation]:
-    waiting, seen = [root], set()
-    while waiting:
-        operation = waiting.pop()
-        if id(operation) not in seen:
-            seen.add(id(operation))
-            yield operation
-            waiting += operation.inputs
-
-
 def _has_state(root: Operation) -> bool:
     return any(
-        operation.op in _CACHES or (operation.op in _SHUFFLES and _reshuffles(operation))
-        for operation in _all(root)
+        operation.op in CACHES or (operation.op in SHUFFLES and _reshuffles(operation))
+        for operation in root.all()
     )
 
 
@@ -510,11 +475,8 @@ def _reshuffles(operation: Operation) -> bool:
 # Sources: TFDS core/reader.py, _read_files and Reader.read_files; core/dataset_builder.py,
 # _build_single_dataset.
 
-_MAPS = ("MapDataset", "ParallelMapDatasetV2")
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class BehindReader:
+class BehindReader(NamedTuple):
     """A reader with what belongs to it, the options that it states, and what is left behind it."""
 
     reader: FoundReader
@@ -528,41 +490,38 @@ def behind_tfds(reader: FoundReader, rest: tuple[Operation, ...], options: Optio
     An autocache belongs to it where no order changes by it; else it is a stage, as it would be
     in a script. So is all that `as_supervised` and `batch_size` add.
     """
-    found = _Found(reader, list(rest))
-    asserted = found.next("AssertCardinalityDataset")
-    found.reader = replace(found.reader, asserts_cardinality=asserted is not None)
-    stated = found.next("OptionsDataset")
-    decoding = found.next(*_MAPS)
+    left = list(rest)
+
+    def taken(*ops: str) -> Operation | None:
+        """Return the next operation where it is one of these, which the reader then has."""
+        nonlocal reader
+        if not left or left[0].op not in ops:
+            return None
+        reader = replace(reader, operations=(*reader.operations, left[0]))
+        return left.pop(0)
+
+    keeps_order = _keeps_its_order(reader)
+    asserted, stated, decoding = (
+        taken("AssertCardinalityDataset"),
+        taken("OptionsDataset"),
+        taken(*MAPS),
+    )
+    reader = replace(reader, asserts_cardinality=asserted is not None)
     if decoding is not None and options.hands_out_what_is_ready and _runs_ahead(decoding):
-        found.reader = replace(found.reader, in_order="false", decodes_in_order=False)
-    if _keeps_its_order(reader) and found.rest and keeps_in_memory(found.rest[0]):
-        found.next("CacheDatasetV2")
-    found.next("PrefetchDataset")
+        reader = replace(reader, in_order="false", decodes_in_order=False)
+    if keeps_order and left and keeps_in_memory(left[0]):
+        taken("CacheDatasetV2")
+    taken("PrefetchDataset")
     own = []
     if stated is not None:
         said = options.in_force(options_of(stated))
-        if said.deterministic and found.reader.in_order == "true":
-            settings = (*found.reader.settings, ("deterministic", True))
-            found.reader = replace(found.reader, settings=settings)
+        if said.deterministic and reader.in_order == "true":
+            reader = replace(reader, settings=(*reader.settings, ("deterministic", True)))
         if said.deterministic is not False:  # parallel maps of the script go by that too
             said = replace(said, deterministic=None)
         if said != WithOptions():
             own.append((said, stated))
-    return BehindReader(reader=found.reader, options=tuple(own), rest=tuple(found.rest))
-
-
-class _Found:
-    def __init__(self, reader: FoundReader, rest: list[Operation]) -> None:
-        self.reader = reader
-        self.rest = rest
-
-    def next(self, *ops: str) -> Operation | None:
-        """Return the next operation where it is one of these, which the reader then has."""
-        if not self.rest or self.rest[0].op not in ops:
-            return None
-        operation = self.rest.pop(0)
-        self.reader = replace(self.reader, operations=(*self.reader.operations, operation))
-        return operation
+    return BehindReader(reader=reader, options=tuple(own), rest=tuple(left))
 
 
 def _runs_ahead(decoding: Operation) -> bool:

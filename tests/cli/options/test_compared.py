@@ -95,7 +95,7 @@ def test_options_beside_two_snapshots_are_refused(shardctl: Shardctl, options: l
         (["a.yaml", "a.yaml"], "'a.yaml' and 'a.yaml' are one file"),
         (["a.yaml", "none.yaml"], "cannot read 'none.yaml': no such file"),
         (["a.yaml", "toy.yaml"], "toy.yaml:1: unknown key 'name'"),
-        (["a.yaml", "bad.yaml"], "bad.yaml:3: read.cycle: 0: a number from 1"),
+        (["a.yaml", "bad.yaml"], "bad.yaml:3: cycle=0: a number from 1"),
         (["a.yaml", "b.yaml", "--cycle", "0"], "--cycle '0'"),
         (["a.yaml", "plan.json"], "'plan.json' is a plan; snapshots and settings files"),
         (["a.yaml", "b.yaml", "--loaders"], "--loaders is about one pipeline"),

@@ -34,7 +34,7 @@ def test_an_option_replaces_what_the_project_says_under_its_name() -> None:
 
 
 def test_what_is_given_keeps_false() -> None:
-    assert LintOptions(autocache=False, seeds="1, 2").given() == {
+    assert LintOptions(autocache=False, seeds=(1, 2)).given() == {
         "autocache": False,
         "seeds": (1, 2),
     }
@@ -43,11 +43,10 @@ def test_what_is_given_keeps_false() -> None:
 @pytest.mark.parametrize(
     ("options", "project", "said"),
     [
-        (LintOptions(seeds="1,x"), Project(), r'^seeds="1,x": whole numbers'),
         (
             LintOptions(),
             Project(path=Path("/p/shardctl.yaml"), lint={"hots": 1}),
-            "^/p/shardctl.yaml: lint.hots: no such setting",
+            "^/p/shardctl.yaml: hots: no such setting",
         ),
     ],
 )

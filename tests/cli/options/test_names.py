@@ -58,7 +58,9 @@ def test_other_names_are_those_that_are_understood() -> None:
 
 def test_what_could_be_several_is_asked() -> None:
     names = long_names(options_of("simulate"))
-    with pytest.raises(UsageError, match=r"^--random_seed: it could be shuffle_seed, buffer_seed"):
+    with pytest.raises(
+        UsageError, match=r"^--random_seed: it could be --shuffle-seed, --buffer-seed"
+    ):
         main_name(names, "random_seed")
     assert main_name(long_names(options_of("plan")), "seed") == "seed"  # there is none to mean
 
@@ -182,10 +184,10 @@ def test_keys_of_a_project_have_the_same_names(shardctl: Shardctl) -> None:
 @pytest.mark.parametrize(
     ("read", "message"),
     [
-        ("cycle: 3\n  cycle_length: 4", "4: read.cycle and read.cycle_length are one setting"),
-        ("seed: 3", "3: read.seed: it could be read.shuffle_seed, read.buffer_seed or read.global"),
-        ("buffer_size: 0", "3: read.buffer: 0: a number of examples"),
-        ("interleave_cycle_length: null", "3: read.cycle: auto needs read.cpus: N"),
+        ("cycle: 3\n  cycle_length: 4", "4: cycle_length: the same setting as cycle"),
+        ("seed: 3", "3: seed: it could be --shuffle-seed, --buffer-seed or --global"),
+        ("buffer_size: 0", "3: buffer=0: a number of examples"),
+        ("interleave_cycle_length: null", "3: --cycle auto needs --cpus N"),
     ],
 )
 def test_a_fault_of_a_key_has_its_line(read: str, message: str, shardctl: Shardctl) -> None:

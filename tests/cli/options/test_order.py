@@ -90,7 +90,7 @@ def test_an_option_that_stages_of_the_file_say_is_refused(tmp_path: Path, place:
     with pytest.raises(UsageError) as caught:
         OrderOptions(batch=3).settings(find_project(tmp_path))
     assert str(caught.value) == (
-        f"{tmp_path}/shardctl.yaml:{line}: read.stages says all that is behind the reader, so "
+        f"{tmp_path}/shardctl.yaml:{line}: --stages says all that is behind the reader, so "
         "--batch 3 has no place beside it; write batch(N) there"
     )
 
@@ -128,7 +128,7 @@ def test_options_that_contradict_each_other_are_refused() -> None:
 
 def test_a_fault_of_the_file_is_said_about_the_file(tmp_path: Path) -> None:
     stated = project(tmp_path, "{cycle: 0}")
-    with pytest.raises(UsageError, match=f"^{tmp_path}/shardctl.yaml:1: read.cycle: 0: a number"):
+    with pytest.raises(UsageError, match=f"^{tmp_path}/shardctl.yaml:1: cycle=0: a number"):
         OrderOptions(block=2).settings(stated)
 
 
@@ -150,7 +150,7 @@ def test_an_option_takes_the_place_of_a_value_that_is_out_of_range(
     assert shardctl("simulate", "test", *option).exit_code == 0
     refused = shardctl("simulate", "test")
     assert refused.exit_code == 2
-    assert "shardctl.yaml:3: read." in refused.stderr
+    assert "shardctl.yaml:3: " in refused.stderr
 
 
 @pytest.mark.parametrize(("read", "option"), [("host: 3/2", "--host"), ("batch: two", "--batch")])
@@ -160,4 +160,4 @@ def test_what_cannot_be_read_in_the_file_is_the_files_fault(
     Path("shardctl.yaml").write_text(f"dataset: mnist\nread:\n  {read}\n")
     refused = shardctl("simulate", "test", option, "1/2" if option == "--host" else 1)
     assert refused.exit_code == 2
-    assert "shardctl.yaml:3: read." in refused.stderr
+    assert "shardctl.yaml:3: " in refused.stderr

@@ -51,7 +51,7 @@ def test_index_and_verify_say_the_same_with_beam(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("index", ".", "--runner", "spark"), "no runner 'spark'; choose from local, beam"),
+        (("index", ".", "--runner", "spark"), "--runner 'spark': choose from local, beam"),
         (("index", ".", "--", "--direct_num_workers=2"), "need --runner beam before it"),
         (("index", ".", "--jobs", "2", "--runner", "beam"), "is said after --"),
         pytest.param(

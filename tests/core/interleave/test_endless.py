@@ -100,13 +100,13 @@ def test_work_of_more_than_a_day_and_lists_beyond_memory_are_refused() -> None:
         cycle_length=2,
         block_length=2,
     )
-    with pytest.raises(UsageError, match="more than a day is refused; ask for fewer epochs"):
+    with pytest.raises(UsageError, match="more than a day is refused; ask for fewer --epochs"):
         uneven.window(10**13)
     even = EndlessInterleave(
         np.array([1]), lambda repetitions: np.zeros(len(repetitions), np.int64),
         cycle_length=1, block_length=1,
     )  # fmt: skip
-    with pytest.raises(UsageError, match=r"more than 16777216; ask for fewer epochs"):
+    with pytest.raises(UsageError, match=r"more than 16777216; ask for fewer --epochs"):
         even.listed(0, 10**8)
     assert isinstance(even.window(10**15).interleave, Interleave)
 
@@ -121,5 +121,5 @@ def test_4_million_files_may_be_open_at_once_and_not_one_more() -> None:
         )
 
     opened(1 << 22)
-    with pytest.raises(UsageError, match=r"^cycle=4194305: more than 4194304 open files$"):
+    with pytest.raises(UsageError, match=r"^--cycle 4194305: more than 4194304 open files$"):
         opened((1 << 22) + 1)

@@ -12,7 +12,6 @@ from shardctl.core.loaders.handed_out import (
     EpochByEpoch,
     EqualBatches,
     UnequalBatches,
-    batches_of_epochs,
     matches,
 )
 from tests.cases import counted
@@ -26,7 +25,9 @@ def test_epochs_of_any_lengths_are_looked_up_both_ways() -> None:
         drops = batch is not None and rng.random() < 0.5
         sizes = [rng.randrange(25) for _ in range(rng.randrange(1, 5))]
         epochs = [[rng.randrange(n) for _ in range(size)] for size in sizes]
-        kept, batches = batches_of_epochs(sizes, batch, drop_remainder=drops)
+        kept = [size // (batch or 1) * (batch or 1) if drops else size for size in sizes]
+        lengths = [min(batch or 1, k - at) for k in kept for at in range(0, k, batch or 1)]
+        batches = None if batch is None else UnequalBatches(np.array(lengths, np.int64))
         rows = [np.array(epoch[:size], np.int64) for epoch, size in zip(epochs, kept, strict=True)]
         handed_out = EpochByEpoch(kept, rows.__getitem__, batches=batches)
         expected = [
@@ -42,9 +43,7 @@ def test_epochs_of_any_lengths_are_looked_up_both_ways() -> None:
 
 
 def test_batches_of_equal_epochs_are_counted_without_a_list_of_them() -> None:
-    sizes, batches = batches_of_epochs([10, 10], 4, drop_remainder=False)
-    assert sizes == [10, 10]
-    assert isinstance(batches, EqualBatches)
+    batches = EqualBatches(10, 4, epochs=2)
     listed = UnequalBatches(np.array([4, 4, 2, 4, 4, 2]))
     assert batches.num_batches == listed.num_batches == 6
     assert [batches.bounds(step) for step in range(6)] == [listed.bounds(s) for s in range(6)]

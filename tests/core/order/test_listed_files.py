@@ -94,7 +94,8 @@ def test_numbers_of_several_widths_are_warned_of() -> None:
     (warning,) = plan_order(dataset).warnings
     assert str(warning) == (
         "train: files are in the order of their numbers, 't-2' before 't-10'; tf.data's list_files "
-        "and sorted() have them the other way round: a list in their order, as file_order=FILE, is "
+        "and sorted() have them the other way round: a list in their order, as "
+        "--file-order FILE, is "
         "what such a script reads"
     )
     assert plan_order(dataset, "train", {"file_order": sorted(names)}).warnings == ()

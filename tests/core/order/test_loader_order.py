@@ -57,7 +57,7 @@ STREAMED: dict[str, Any] = {
 
 def test_a_stream_of_files_that_nothing_reads_needs_the_word_of_the_user() -> None:
     """Tables and rows of the same examples have two orders; of one table row they have one."""
-    with pytest.raises(UsageError, match=r"^datasets has no reader of tfrecord files; .* arrow="):
+    with pytest.raises(UsageError, match=r"^datasets has no reader of tfrecord files; .* --arrow"):
         made("train", **STREAMED)
     known: tuple[dict[str, Any], ...] = (
         *({"arrow": True}, {"arrow": False}, {"streaming": None}, {"shuffle_seed": None}),
@@ -76,7 +76,7 @@ def test_a_version_that_nobody_names_is_assumed_where_none_is_installed(
     given: dict[str, Any] = {"installed_version": lambda library: installed}
     monkeypatch.setattr(loader_version, "provided", given.__getitem__)
     said = made("train", loader="torch", shuffle_seed=1).assumptions
-    expected = "torch 2.14.1, since none is installed here; loader_version="
+    expected = "torch 2.14.1, since none is installed here; --loader-version "
     assert [text.startswith(expected) for text in said] == [True] * (installed is None)
     assert made("train", loader="torch", loader_version="2.13.0").assumptions == ()
 
@@ -98,9 +98,9 @@ def test_what_stands_before_a_shuffle_of_tables_is_assumed_and_can_be_stated() -
     assert "split_dataset_by_node; a Trainer or Accelerator" in said
     with pytest.raises(UsageError, match=r"^before_shuffle=\"take\": choose from "):
         order(before_shuffle="take")
-    with pytest.raises(UsageError, match="is read with shuffle_seed=N only"):
+    with pytest.raises(UsageError, match="is read with --shuffle-seed N only"):
         order(before_shuffle="map", shuffle_seed=None)
-    with pytest.raises(UsageError, match="needs streaming=True"):
+    with pytest.raises(UsageError, match="needs --streaming"):
         order(before_shuffle="map", streaming=False)
     with pytest.raises(UsageError, match=r"4\.8\.2 shares what is read of tables in a way of its"):
         order(before_shuffle="map", loader_version="4.8.2")
@@ -127,7 +127,7 @@ def test_workers_that_end_are_assumed_where_it_matters(settings: Any, said: bool
 
 
 def test_workers_that_stay_need_workers() -> None:
-    with pytest.raises(UsageError, match=r"persistent_workers=True needs workers=N, as torch says"):
+    with pytest.raises(UsageError, match=r"--persistent-workers needs --workers N, as torch says"):
         made("train", loader="torch", persistent_workers=True)
 
 

@@ -226,7 +226,7 @@ def test_a_far_epoch_of_repeated_files_costs_no_more_than_a_near_one() -> None:
         code for rows in openings for row in rows.tolist() for code in files[row]
     ]
     uneven = of_shards(5, 3, shuffle_seed=1, block=4, cycle=2, repeat_files=True, epochs=2**50)
-    with pytest.raises(UsageError, match="more than a day is refused; ask for fewer epochs"):
+    with pytest.raises(UsageError, match="more than a day is refused; ask for fewer --epochs"):
         uneven.codes_at([2**52])
 
 
@@ -301,7 +301,7 @@ def test_more_positions_than_memory_holds_are_refused(monkeypatch: pytest.Monkey
 
 def test_fewer_files_than_hosts_are_refused_as_tfds_refuses_them() -> None:
     host = Host(index=0, count=3)
-    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*host_by=.even."):
+    with pytest.raises(UsageError, match=r"2 file instructions for 3 hosts.*--host-by even"):
         of_shards(3, 0, 4, host=host, host_by="files")
     assert whole(of_shards(3, 0, 4, host=Host(index=0, count=1), host_by="files"))
 

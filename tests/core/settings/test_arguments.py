@@ -24,7 +24,7 @@ def test_nothing_is_left_out_and_the_rest_is_of_its_kind() -> None:
     assert settings_from_document({"cycle": None, "batch_size": None, "stages": stages}) == {
         "stages": parse_stages("shuffle(9, seed=3)")
     }
-    with pytest.raises(UsageError, match=r'^stages=\["cache", 3\]: stage 2: a stage is needed'):
+    with pytest.raises(UsageError, match=r"^stages=\['cache', 3\]: stage 2: a stage is needed"):
         settings_from_document({"stages": ["cache", 3]})
 
 

@@ -80,7 +80,7 @@ def test_the_parameters_of_the_libraries_that_are_settings_are_understood() -> N
 
 def test_which_is_meant_is_asked_only_where_several_could_be() -> None:
     said = which_is_meant("seed")
-    assert said == "it could be shuffle_seed, buffer_seed or global_seed; say which"
+    assert said == "it could be --shuffle-seed, --buffer-seed or --global-seed; say which"
     assert which_is_meant("seed", ["global_seed", "cycle"]) is None
     assert which_is_meant("cycle") is None
     assert which_is_meant("experimental-interleave-sort-fn") is not None
@@ -110,9 +110,12 @@ def test_main_names(document: dict[Any, object], named: dict[str, object]) -> No
 @pytest.mark.parametrize(
     ("document", "message"),
     [
-        ({"cycle": 3, "cycle_length": 3}, "cycle and cycle_length are one setting; keep one"),
-        ({"batch": None, "batch-size": 3}, "batch and batch-size are one setting"),
-        ({"seed": 3}, "seed: it could be shuffle_seed, buffer_seed or global_seed; say which"),
+        ({"cycle": 3, "cycle_length": 3}, "cycle_length: the same setting as cycle; keep one"),
+        ({"batch": None, "batch-size": 3}, "batch-size: the same setting as batch"),
+        (
+            {"seed": 3},
+            "seed: it could be --shuffle-seed, --buffer-seed or --global-seed; say which",
+        ),
         ({"repeat": None}, "repeat: none stands for a repeat without end"),
         ({"num-epochs": None}, "num-epochs: none stands for a repeat without end"),
     ],

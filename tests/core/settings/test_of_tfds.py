@@ -24,7 +24,7 @@ def test_tfds_is_not_refused() -> None:
 
 @pytest.mark.parametrize("loader", LOADERS)
 def test_another_is_refused_by_name(loader: str) -> None:
-    with pytest.raises(UsageError, match=rf'^loader="{loader}": it is of TFDS.*; do that$'):
+    with pytest.raises(UsageError, match=f"^--loader {loader}: it is of TFDS.*; do that$"):
         refuse_loader(as_settings({"loader": loader}), "it", "do that")
 
 
@@ -32,5 +32,5 @@ def test_another_is_refused_by_name(loader: str) -> None:
 def test_it_is_refused_where_it_is_asked_for(asked: str) -> None:
     with pytest.raises(UsageError) as caught:
         ASKED[asked]()
-    assert str(caught.value).startswith('loader="torch": ')
+    assert str(caught.value).startswith("--loader torch: ")
     assert "PyTorch's DataLoader reads here; " in str(caught.value)

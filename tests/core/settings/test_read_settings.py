@@ -28,12 +28,12 @@ from shardctl.errors import UnpredictableOrderError, UsageError
         ({"buffer": 2**63}, "buffer=9223372036854775808"),
         ({"host_by": "shards"}, 'host_by="shards": choose from even, files, examples'),
         ({"loop": "jax"}, 'loop="jax": choose from python, keras-fit'),
-        ({"cycle": "auto"}, 'cycle="auto" needs cpus=N'),
-        ({"cpus": 8}, 'cpus is read with cycle="auto" only'),
+        ({"cycle": "auto"}, "--cycle auto needs --cpus N"),
+        ({"cpus": 8}, "cpus is read with --cycle auto only"),
         ({"reverse": True, "file_order": ("a",)}, "two orders of the files; choose one"),
-        ({"drop_remainder": True}, "drop_remainder=True needs batch=N"),
-        ({"buffer_seed": 1}, "need buffer=N"),
-        ({"buffer_reshuffle": False}, "need buffer=N"),
+        ({"drop_remainder": True}, "--drop-remainder needs --batch N"),
+        ({"buffer_seed": 1}, "need --buffer N"),
+        ({"buffer_reshuffle": False}, "need --buffer N"),
     ],
 )
 def test_values_outside_their_range_are_refused(settings: dict[str, Any], message: str) -> None:
@@ -44,12 +44,12 @@ def test_values_outside_their_range_are_refused(settings: dict[str, Any], messag
 @pytest.mark.parametrize(
     ("settings", "reason", "way_out"),
     [
-        ({"shuffle_files": True}, "another order in each run", "shuffle_seed=N"),
-        ({"buffer": 5}, "another order in each run", "buffer_seed=N"),
+        ({"shuffle_files": True}, "another order in each run", "--shuffle-seed N"),
+        ({"buffer": 5}, "another order in each run", "--buffer-seed N"),
         (
             {"shuffle_files": True, "global_seed": 1},
             "deterministic=False, so the order of the examples depends on timing",
-            "shuffle_seed=N, or deterministic=True",
+            "--shuffle-seed N, or --deterministic",
         ),
         ({"deterministic": False}, "as their decoding ends", "leave it out"),
         ({"deterministic": False, "shuffle_seed": 3}, "another order each run", "leave it out"),
@@ -86,17 +86,17 @@ def test_what_tensorflow_fixes_is_not_refused(settings: dict[str, Any]) -> None:
 
 
 def test_a_buffer_as_large_as_an_endless_stream_is_refused() -> None:
-    with pytest.raises(UsageError, match="the buffer never fills; give buffer=N"):
+    with pytest.raises(UsageError, match="the buffer never fills; give --buffer N"):
         ReadSettings(buffer=-2, buffer_seed=1, repeat_files=True).check_predictable(ordered=False)
 
 
 @pytest.mark.parametrize(
     ("settings", "reasons"),
     [
-        ({"shuffle_seed": 1}, "shuffle_files=True"),
-        ({"cycle": 16}, "cycle=16"),
-        ({"cycle": "auto", "cpus": 2}, 'cycle="auto"'),  # a cycle of 1, but no 1 for TFDS
-        ({"cycle": 2, "shuffle_files": True}, "shuffle_files=True and cycle=2"),
+        ({"shuffle_seed": 1}, "--shuffle-files"),
+        ({"cycle": 16}, "--cycle 16"),
+        ({"cycle": "auto", "cpus": 2}, "--cycle auto"),  # a cycle of 1, but no 1 for TFDS
+        ({"cycle": 2, "shuffle_files": True}, "--shuffle-files and --cycle 2"),
     ],
 )
 def test_the_guard_of_ordered_datasets(settings: dict[str, Any], reasons: str) -> None:
@@ -182,14 +182,14 @@ def test_its_repr_is_what_makes_it_again_without_what_is_left_as_it_is() -> None
 @pytest.mark.parametrize(
     ("beside", "said"),
     [
-        ({"buffer": 9}, "so buffer=9 has no place beside it; write shuffle(N) there"),
-        ({"buffer": 9, "buffer_seed": 1}, "so buffer=9 has no place beside it"),
-        ({"epochs": 2}, "so epochs=2 has no place beside it; write repeat(N) there"),
-        ({"batch": 4}, "so batch=4 has no place beside it; write batch(N) there"),
-        ({"batch": 4, "drop_remainder": True}, "so batch=4 has no place beside it"),
+        ({"buffer": 9}, "so --buffer 9 has no place beside it; write shuffle(N) there"),
+        ({"buffer": 9, "buffer_seed": 1}, "so --buffer 9 has no place beside it"),
+        ({"epochs": 2}, "so --epochs 2 has no place beside it; write repeat(N) there"),
+        ({"batch": 4}, "so --batch 4 has no place beside it; write batch(N) there"),
+        ({"batch": 4, "drop_remainder": True}, "so --batch 4 has no place beside it"),
         (
             {"host": Host(index=0, count=2), "host_by": "examples"},
-            'so host_by="examples" has no place beside it; write shard(N, I) there',
+            "so --host-by examples has no place beside it; write shard(N, I) there",
         ),
     ],
 )
@@ -197,7 +197,7 @@ def test_what_stages_say_is_not_said_beside_them(beside: dict[str, Any], said: s
     for text in ("shuffle(9, seed=3) | batch(4)", "read", "train"):
         with pytest.raises(UsageError) as caught:
             ReadSettings(stages=parse_stages(text), **beside)
-        assert str(caught.value).startswith(f"stages says all that is behind the reader, {said}")
+        assert str(caught.value).startswith(f"--stages says all that is behind the reader, {said}")
 
 
 def test_settings_of_the_reader_go_with_stages() -> None:
@@ -225,16 +225,16 @@ def test_settings_of_the_reader_go_with_stages() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"workers": 2}, "workers=2 is read with loader="),
-        ({"shuffle": True}, "such a switch is read with loader=torch"),
-        ({"shuffle": False}, "shuffle=False: it could be shuffle_files or buffer; say which"),
-        ({"loader": "torch", "cycle": 8}, "cycle=8 means nothing to PyTorch's DataLoader; it "),
+        ({"workers": 2}, "--workers 2 is read with --loader "),
+        ({"shuffle": True}, "such a switch is read with --loader torch"),
+        ({"shuffle": False}, "--no-shuffle: it could be --shuffle-files or --buffer; say which"),
+        ({"loader": "torch", "cycle": 8}, "--cycle 8 means nothing to PyTorch's DataLoader; it "),
         (
             {"loader": "torch", "stages": "repeat(2)"},
-            'stages="repeat(2)" means nothing to PyTorch\'s DataLoader; it ',
+            "--stages repeat(2) means nothing to PyTorch's DataLoader; it ",
         ),
-        ({"loader": "torch", "file_order": ("b",)}, "file_order means nothing to PyTorch's Data"),
-        ({"loader": "torch", "loop": "keras-fit"}, 'loop="keras-fit" means nothing to PyTorch\'s'),
+        ({"loader": "torch", "file_order": ("b",)}, "--file-order means nothing to PyTorch's Data"),
+        ({"loader": "torch", "loop": "keras-fit"}, "--loop keras-fit means nothing to PyTorch's"),
         ({"loader": "torhc"}, 'loader="torhc": choose from torch, '),
         ({"loader": "torch", "loader_version": "newest"}, "a version is numbers with dots"),
     ],

@@ -14,6 +14,7 @@ import pytest
 from shardctl.cli.options.order import OrderOptions
 from shardctl.core.hosts.host import Host
 from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.phrase import option_name
 from shardctl.core.settings import read_settings
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.kinds import BufferSize, SettingKind, Switch, WholeNumber
@@ -23,7 +24,6 @@ from shardctl.core.settings.table import SETTINGS, Setting
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
 from shardctl.planning.diff.causes import setting_causes
-from shardctl.rendering.text.command_line import option_name
 from shardctl.rendering.text.step_rows import settings_words
 
 REPOSITORY = Path(__file__).resolve().parents[3]

@@ -59,11 +59,11 @@ def test_none_is_what_tfds_means_by_it() -> None:
         ("read(batch=3)", "batch is no setting of a reader"),
         ("read(global_seed=3)", "global_seed is no setting of a reader"),
         ("read(stages=3)", "stages is no setting of a reader"),
-        ("read(seed=3)", "seed: it could be shuffle_seed, buffer_seed or global_seed"),
-        ("read(cycle=1, cycle_length=2)", "cycle and cycle_length are one setting; keep one"),
+        ("read(seed=3)", "seed: it could be --shuffle-seed, --buffer-seed or --global-seed"),
+        ("read(cycle=1, cycle_length=2)", "cycle_length: the same setting as cycle; keep one"),
         ("read(cycle='x')", 'cycle="x": a whole number is needed'),
         ("read(cycle=0)", "cycle=0: a number from 1 to"),
-        ("read(cycle=auto)", 'cycle="auto" needs cpus=N'),
+        ("read(cycle=auto)", "--cycle auto needs --cpus N"),
         ("read(host=4/4)", "host"),
         ("read(host=0/2, host_by=examples)", "host_by=examples is shard(N, I) behind the reader"),
     ],
@@ -72,7 +72,7 @@ def test_what_is_no_setting_of_a_reader_is_refused(text: str, said: str) -> None
     with pytest.raises(UsageError) as caught:
         ReadSettings(stages=text)  # type: ignore[arg-type]
     assert said in str(caught.value)
-    assert str(caught.value).startswith("stages: read: ")
+    assert str(caught.value).startswith("--stages: read: ")
 
 
 def test_they_are_arguments_of_settings() -> None:

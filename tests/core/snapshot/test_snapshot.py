@@ -62,7 +62,7 @@ def test_the_settings_given_back_fix_the_order_that_was_pinned() -> None:
 def test_settings_of_another_version_are_refused_by_name() -> None:
     newer = pinned()
     newer = replace(newer, pipeline={**newer.pipeline, "spin": 1})
-    with pytest.raises(UsageError, match=r"the snapshot's pipeline\.spin: no such setting"):
+    with pytest.raises(UsageError, match=r"the snapshot's pipeline: spin: no such setting"):
         newer.settings()
 
 

@@ -31,7 +31,11 @@ def test_what_was_pinned_of_a_dataset_is_known() -> None:
     found = read_comparable(FOLDER / "splits.pinned.yaml")
     assert isinstance(found, Snapshot)
     assert (found.head.name, found.head.config, found.head.version) == ("toy", "small", "1.0.0")
-    assert (found.title, found.head.file_format, found.ordered) == ("toy/small:1.0.0", "tfrecord", False)
+    assert (found.title, found.head.file_format, found.ordered) == (
+        "toy/small:1.0.0",
+        "tfrecord",
+        False,
+    )
     sizes = [(size.name, size.num_examples, size.num_shards) for size in found.identity.splits]
     # 40 + 0 + 73 + 61 + 12 + 90 in train, 3 * 5 + 1 in extra
     assert sizes == [("train", 276, 6), ("test", 50, 4), ("extra", 16, 4)]

@@ -214,7 +214,8 @@ file = StoredFile(path=path, num_bytes=10_000_000)
 store = store_of(path)
 with store.open(file) as source:
     print("begun", flush=True)
-    list(concurrently(lambda at: source.read(at, at + 10), range(0, 10_000_000, 1_000_000), at_once=9))
+    places = range(0, 10_000_000, 1_000_000)
+    list(concurrently(lambda at: source.read(at, at + 10), places, at_once=9))
 """
 
 

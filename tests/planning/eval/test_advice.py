@@ -16,7 +16,7 @@ def test_advice_names_host_step_and_cure() -> None:
     assert said[:2] == (
         "hangs at step 1, counted from 0: "
         "host 0 waits there for 7 hosts that are done after 1 step",
-        "cure: batch=65 instead of 64 (1 step a host, 1.5% of the places empty)",
+        "cure: --batch 65 instead of 64 (1 step a host, 1.5% of the places empty)",
     )
 
 
@@ -58,9 +58,9 @@ def test_advice_says_what_each_cure_loses() -> None:
     assert said == (
         "hangs at step 1, counted from 0: host 0 waits there for 1 host that is done after 1 step",
         "1 of 7 examples is lost (14.286%)",
-        'cure: remainder="pad" (2 steps a host, 12.5% of the places empty, nothing lost)',
-        "cure: batch=3 instead of 2 (1 step a host, 0.0% of the places empty, 1 example lost)",
-        "cure: hosts=1 instead of 2 (3 steps a host, 0.0% of the places empty, 1 example lost)",
+        "cure: --pad (2 steps a host, 12.5% of the places empty, nothing lost)",
+        "cure: --batch 3 instead of 2 (1 step a host, 0.0% of the places empty, 1 example lost)",
+        "cure: --hosts 1 instead of 2 (3 steps a host, 0.0% of the places empty, 1 example lost)",
         "shardctl.tfds.evaluation(builder, 'test', batch=2, hosts=2, host=I) makes the padded "
         "batches and their masks",
     )
@@ -77,7 +77,7 @@ def test_advice_says_what_each_cure_loses() -> None:
 )
 def test_batches_of_padding_alone_are_counted(num_examples: int, hosts: int, said: str) -> None:
     found = advice(evaluate(toy(num_examples), batch=2, hosts=hosts))
-    assert f'cure: remainder="pad" with {said}' in found
+    assert f"cure: --pad with {said}" in found
 
 
 # 4,097 examples on 8 hosts are 513 and 512 a host, one more than 8 devices have in batches of 64;
@@ -98,19 +98,19 @@ def test_batches_of_padding_alone_are_counted(num_examples: int, hosts: int, sai
         (
             4097,
             {"batch": 64, "devices": 8, "hosts": 8},
-            '2 shapes are compiled; remainder="pad" compiles 1 and fills the last batches with '
+            "2 shapes are compiled; --pad compiles 1 and fills the last batches with "
             "511 examples of padding",
         ),
         (
             10_000,
             {"batch": 512, "hosts": 6},
             "at step 3 hosts hold batches of different sizes, so they run different XLA programs; "
-            'remainder="pad" gives all one',
+            "--pad gives all one",
         ),
         (
             10_000,
             {"batch": 512, "hosts": 6},
-            '3 shapes are compiled; remainder="pad" compiles 1 and fills the last batches with '
+            "3 shapes are compiled; --pad compiles 1 and fills the last batches with "
             "2,288 examples of padding",
         ),
         (

@@ -163,7 +163,7 @@ def test_the_split_that_is_evaluated_by_default(names: tuple[str, ...], expected
 
 @pytest.mark.parametrize(
     ("batch", "num_hosts", "num_devices", "option"),
-    [(0, 1, 1, "batch=0"), (1, 0, 1, "hosts=0"), (1, 1, -1, "devices=-1")],
+    [(0, 1, 1, "--batch '0'"), (1, 0, 1, "--hosts '0'"), (1, 1, -1, "--devices '-1'")],
 )
 def test_numbers_out_of_range_are_refused(
     batch: int, num_hosts: int, num_devices: int, option: str
@@ -205,10 +205,10 @@ def test_of_several_epochs_one_is_counted() -> None:
     assert twice.num_examples.tolist() == once.num_examples.tolist() == [3334, 3333, 3333]
     assert advice(twice) == (
         *advice(once),
-        "of epochs one is counted, as if each were iterated by itself; others may differ",
+        "of --epochs one is counted, as if each were iterated by itself; others may differ",
     )
 
 
 def test_files_that_repeat_without_end_are_no_evaluation() -> None:
-    with pytest.raises(UsageError, match="repeat_files=True has no end"):
+    with pytest.raises(UsageError, match="--repeat-files has no end"):
         evaluate(MNIST, settings={"repeat_files": True}, batch=512)

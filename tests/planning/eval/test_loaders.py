@@ -109,7 +109,7 @@ AGAIN = (
             "pad",
             (
                 LOST,
-                "1 example left out by DistributedSampler; leave out drop_shard_remainder=True",
+                "1 example left out by DistributedSampler; leave out --drop-shard-remainder",
             ),
         ),
         (
@@ -178,4 +178,4 @@ def test_of_several_epochs_one_is_counted_and_that_is_said(
     found = evaluate(TOY, "test", {"loader": loader, "epochs": 3, **more}, batch=2, hosts=hosts)
     once = evaluate(TOY, "test", {"loader": loader, **more}, batch=2, hosts=hosts)
     assert found.num_steps("ragged").tolist() == once.num_steps("ragged").tolist()
-    assert advice(found)[-1].startswith("of epochs one is counted")
+    assert advice(found)[-1].startswith("of --epochs one is counted")

@@ -113,5 +113,5 @@ def test_a_repr_names_the_best_strategy_for_each_of_a_few_numbers_of_hosts() -> 
 
 
 def test_epochs_of_more_examples_than_63_bits_count_are_refused() -> None:
-    with pytest.raises(UsageError, match="epochs=4611686018427387904 of 8 examples is too many"):
+    with pytest.raises(UsageError, match="--epochs 4611686018427387904 of 8 examples is too many"):
         hosts(toy(4, 4), "train", ReadSettings(epochs=1 << 62), hosts=2)

@@ -76,7 +76,7 @@ def test_the_remainder_that_grain_loses_and_the_padding_of_torch() -> None:
     (said,) = advice(torch, as_settings({"loader": "torch"}))
     assert said == (
         "DistributedSampler hands out 1 example again in each epoch, so that every host has as "
-        "many; drop_shard_remainder=True leaves out what is over"
+        "many; --drop-shard-remainder leaves out what is over"
     )
 
 
@@ -159,6 +159,6 @@ def test_what_would_take_too_much_memory_is_refused(
     with pytest.raises(BegunError):
         looked_at(num_examples, num_hosts)
     more = (num_examples, num_hosts + 1) if num_files > 1 else (num_examples + 1, num_hosts)
-    said = f"^hosts={more[1]} of {more[0]:,} examples in {num_files:,} files each are too many"
+    said = f"^--hosts {more[1]} of {more[0]:,} examples in {num_files:,} files each are too many"
     with pytest.raises(UsageError, match=said):
         looked_at(*more)

@@ -206,12 +206,12 @@ def test_an_evaluation_that_stages_begin_again_says_so() -> None:
 
     found = shardctl.evaluate(TOY, "test", {"stages": "repeat(2) | map | batch(4)"}, hosts=2)
     assert advice_of(found) == (
-        "20 examples come again by stages, and a metric counts them twice; leave out the repeat",
+        "20 examples come again by --stages, and a metric counts them twice; leave out the repeat",
     )
     taken = shardctl.evaluate(TOY, "test", {"stages": "take(8) | batch(4)"}, hosts=2)
     assert advice_of(taken) == (
         "4 of 20 examples are lost (20.000%)",
-        "4 examples left out by stages; leave out take and skip, or a mixture that ends with its "
+        "4 examples left out by --stages; leave out take and skip, or a mixture that ends with its "
         "first input",
     )
 
@@ -226,8 +226,8 @@ def test_ragged_batches_in_the_middle_leave_open_where_sizes_differ() -> None:
     ("stages", "batch", "devices", "why"),
     [
         ("map", None, 1, "how large is the batch of one device"),
-        ("batch(6)", 2, 2, "batch=2 on 2 devices is 4 examples a step"),
-        ("batch(6)", None, 4, "make batches of 6, which do not divide among devices=4"),
+        ("batch(6)", 2, 2, "--batch 2 on 2 devices is 4 examples a step"),
+        ("batch(6)", None, 4, "make batches of 6, which do not divide among --devices 4"),
         ("map | repeat | batch(6)", None, 1, "have no end, so the evaluation has none"),
         ("zip(train, test) | batch(6)", None, 1, "elements of several examples"),
         ("read(train) | batch(3) | concatenate(test) | batch(2)", None, 1, "batch"),
@@ -251,5 +251,5 @@ def test_counts_do_not_wait_for_seeds_that_move_examples_alone() -> None:
 
 def test_a_reader_that_is_there_twice_is_refused() -> None:
     """It reads its part twice, which one count of its examples does not say."""
-    with pytest.raises(UsageError, match=r"^stages read the same more than once, "):
+    with pytest.raises(UsageError, match=r"^--stages read the same more than once, "):
         shardctl.hosts("mnist", None, {"stages": "zip(train, train) | batch(3)"}, hosts=2)

@@ -145,9 +145,7 @@ def test_the_default_is_train_and_what_is_evaluated() -> None:
 def test_hosts_are_named_once_or_alike() -> None:
     settings = ReadSettings(host=Host(index=1, count=8))
     assert lint(dataset(), settings=settings, usage=Usage(hosts=8)).context.num_hosts == 8
-    with pytest.raises(
-        UsageError, match=r"host=Host\(index=1, count=8\) and hosts=4: two numbers of hosts"
-    ):
+    with pytest.raises(UsageError, match=r"--host 1/8 and --hosts 4: two numbers of hosts"):
         lint(dataset(), settings=settings, usage=Usage(hosts=4))
 
 
@@ -186,14 +184,14 @@ def test_a_beginning_that_no_code_has_is_refused_with_all_codes_the_nearest_firs
         with pytest.raises(UsageError) as refused:
             chosen_rules(*arguments)
         message = str(refused.value)
-        said = f'{name}="{prefix}": no finding has this code; there are: {first}'
+        said = f"--{name} '{prefix}': no finding has this code; there are: {first}"
         assert message.startswith(said)
         assert all(code in message for code in CODES)
 
 
 def test_a_rule_is_explained_by_code_or_name() -> None:
     assert explained("sc012") is explained("SC012") is explained("equal-seeds")
-    with pytest.raises(UsageError, match=r"code=.SC999.: no finding has this code; there are"):
+    with pytest.raises(UsageError, match=r"--explain 'SC999': no finding has this code; there are"):
         explained("SC999")
 
 

@@ -10,12 +10,12 @@ from shardctl.planning.lint.rule import Rule, Violation
 from tests.planning.lint.rules.rule_cases import case
 
 
-def made(**more: bool) -> Rule:
+def made(*, for_data_source: bool = False) -> Rule:
     def biter(context: LintContext) -> Iterator[Violation]:
         for read in context.reads:
             yield Violation("it bites", "leave it", read)
 
-    return Rule(code="SC001", check=biter, **more)
+    return Rule(code="SC001", check=biter, for_data_source=for_data_source)
 
 
 def test_a_rule_is_called_as_its_story_is() -> None:

@@ -125,12 +125,12 @@ def test_alternatives_count_decoded_examples_too() -> None:
 def test_without_any_size_the_way_out_is_named() -> None:
     plain = even_dataset(1000, 4)
     plain = replace(plain, splits=tuple(replace(s, num_bytes=None) for s in plain.splits))
-    with pytest.raises(UsageError, match="give example_bytes=N"):
+    with pytest.raises(UsageError, match="give --example-bytes N"):
         quality(plain, "train", what_if=False, memory="8GiB")
     found = quality(plain, "train", what_if=False, memory="1MB", example_bytes=800)
     assert found.memory is not None
     assert found.memory.fits == 1000
-    with pytest.raises(UsageError, match=r"^example_bytes=0: a number of bytes is needed"):
+    with pytest.raises(UsageError, match=r"^--example-bytes '0': a number of bytes is needed"):
         quality(plain, "train", example_bytes=0)
-    with pytest.raises(UsageError, match=r'^memory="8 cups": '):
+    with pytest.raises(UsageError, match=r"^--memory '8 cups': "):
         quality(plain, "train", memory="8 cups")

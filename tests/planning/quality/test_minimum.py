@@ -95,7 +95,7 @@ def test_without_one_in_the_table_it_is_the_smallest_buffer() -> None:
 
 
 def test_what_only_a_uniform_permutation_reaches_is_a_buffer_of_everything() -> None:
-    end = "; cheapest cure: buffer=50000, the whole epoch, which is uniform"
+    end = "; cheapest cure: --buffer 50000, the whole epoch, which is uniform"
     assert _said("uniform", buffer=1000, buffer_seed=2).endswith(end)
     assert _said("0.9999").endswith("and so is a uniform permutation, which scores 0.9974")
 
@@ -103,7 +103,7 @@ def test_what_only_a_uniform_permutation_reaches_is_a_buffer_of_everything() -> 
 def test_of_few_examples_it_is_said_what_chance_does() -> None:
     said = _said("fair", 3, 3, shuffle_seed=1)
     assert "(cannot tell): a uniform permutation of so few examples may score 0.0000" in said
-    assert said.endswith("; cheapest cure: buffer=3, the whole epoch, which is uniform")
+    assert said.endswith("; cheapest cure: --buffer 3, the whole epoch, which is uniform")
 
 
 @pytest.mark.parametrize("num_examples", [10, 40, 100, 200])
@@ -111,7 +111,7 @@ def test_of_few_examples_it_is_said_what_chance_does() -> None:
 def test_a_buffer_that_is_a_cure_is_enough_of_few_examples_too(
     num_examples: int, minimum: str
 ) -> None:
-    buffer = re.search(r"cheapest cure: buffer[= ](\d+)", _said(minimum, 1, num_examples))
+    buffer = re.search(r"cheapest cure: --buffer (\d+)", _said(minimum, 1, num_examples))
     assert buffer is not None
     assert _said(minimum, 1, num_examples, buffer=int(buffer[1]), buffer_seed=2) == ""
 

@@ -142,7 +142,7 @@ def test_an_endless_mixture_has_a_quality() -> None:
 @pytest.mark.parametrize("asked", [{"target": 0.5}, {"memory": "1MB", "example_bytes": 10}])
 def test_another_buffer_is_no_question_about_stages(asked: dict[str, object]) -> None:
     settings = {"stages": "repeat(2) | shuffle(500, seed=1)"}
-    with pytest.raises(UsageError, match="asks for another buffer, and stages say where"):
+    with pytest.raises(UsageError, match="asks for another buffer, and --stages say where"):
         quality("mnist", "test", settings, **asked)  # type: ignore[arg-type]
 
 

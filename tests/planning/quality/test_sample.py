@@ -93,16 +93,3 @@ def test_examples_of_ds_shard_or_read_twice_rank_among_those_handed_out() -> Non
     codes = order.read(0, order.num_examples).tolist()
     assert sample.ranks[0].tolist() == [sorted(codes).index(code) for code in codes]
     assert int(sample.shard_sizes.sum()) == len(codes)
-
-
-@pytest.mark.parametrize("settings", _PIPELINES)
-def test_what_is_kept_of_a_sample_makes_it_anew(settings: ReadSettings) -> None:
-    order = order_of(30_000, 20, settings)
-    for limit in (1 << 20, 1000):
-        sample = sample_epoch(order, window=50, limit=limit, num_measured=5000)
-        again = sample.kept.of(order)
-        for name in ("starts", "ranks", "shards", "codes", "shard_sizes"):
-            assert np.array_equal(getattr(again, name), getattr(sample, name)), name
-        assert (again.num_positions, again.num_ranks) == (sample.num_positions, sample.num_ranks)
-        assert (again.complete, again.sampled) == (sample.complete, sample.sampled)
-        assert sample.kept.codes.nbytes * 4 <= sample.codes.nbytes

@@ -174,7 +174,7 @@ def test_hosts_are_as_many_as_settings_say_else_a_stand_in_that_is_told() -> Non
 )
 def test_no_hosts_are_refused(numbers: dict[str, int], named: str) -> None:
     side = toy_side("a", ReadSettings())
-    with pytest.raises(UsageError, match=f"{named}=0: a number from 1"):
+    with pytest.raises(UsageError, match=f"--{named} '0': a number from 1"):
         compare_sides(side, side, **numbers)  # type: ignore[arg-type]
 
 

@@ -131,7 +131,7 @@ def test_what_nobody_said_is_noted() -> None:
     assert not isinstance(uneven.evaluation, NotShown)
     assert uneven.evaluation.device_batch == 3  # 10 examples on 4 devices: 3, 3, 2 and 2
     assert list(uneven.notes) == [
-        "a batch of 10 is no multiple of devices=4: in the evaluation a device has 3"
+        "a batch of 10 is no multiple of --devices 4: in the evaluation a device has 3"
     ]
 
 
@@ -151,10 +151,10 @@ def test_an_order_without_seeds_is_shown_with_stand_ins_and_says_so() -> None:
     made = report(TOY, None, {"shuffle_files": True, "buffer": 10})
     assert missing(made) == {}
     assert made.is_open is not None
-    assert made.is_open.startswith("shuffle_files=True without a seed")
+    assert made.is_open.startswith("--shuffle-files without a seed")
     assert not isinstance(made.quality, NotShown)
     assert made.order is made.quality.order
-    assert any("measured with shuffle_seed=1" in warning for warning in made.warnings)
+    assert any("measured with --shuffle-seed 1" in warning for warning in made.warnings)
 
 
 NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
@@ -177,7 +177,7 @@ NOT_SHOWN: list[tuple[str | None, dict[str, Any], dict[str, str]]] = [
     (
         None,
         {"loader": "torch", "global_seed": 3, "shuffle": True},
-        {"hosts": "global_seed means nothing", "evaluation": "global_seed means nothing"},
+        {"hosts": "--global-seed means nothing", "evaluation": "--global-seed means nothing"},
     ),
     (
         None,
@@ -208,7 +208,7 @@ def test_an_evaluation_needs_a_split_to_be_evaluated_on() -> None:
     alone = Dataset(name="toy", splits=TOY.splits[:1])
     assert missing(report(alone, None, SETTINGS)) == {
         "evaluation": "toy has no split test or validation; say what is evaluated on with "
-        "evaluated=SPEC"
+        "--eval SPEC"
     }
     made = report(alone, None, SETTINGS, evaluated="train[:9]")
     assert missing(made) == {}
@@ -232,11 +232,11 @@ def test_all_loaders_are_compared_where_somebody_asks() -> None:
         ({"spec": "train["}, "'train['"),
         ({"spec": "validation"}, "validation"),
         ({"settings": {"host": "0/3"}, "hosts": 4}, "two numbers of hosts"),
-        ({"hosts": 0}, "hosts=0"),
-        ({"hosts": 1_000_001}, "hosts=1000001: a number from 1 to 1000000"),
-        ({"devices": 0}, "devices=0: a number from 1 to 1000000"),
+        ({"hosts": 0}, "--hosts 0"),
+        ({"hosts": 1_000_001}, "--hosts '1000001': a number from 1 to 1000000"),
+        ({"devices": 0}, "--devices '0': a number from 1 to 1000000"),
         ({"settings": {"stages": "range(9) | batch(2)"}}, "no reader of TFDS"),
-        ({"settings": {"loader": "hf", "input_shards": 3}}, "input_shards=3 needs streaming=True"),
+        ({"settings": {"loader": "hf", "input_shards": 3}}, "--input-shards 3 needs --streaming"),
         ({"spec": "train", "settings": {"stages": "read(test) | batch(2)"}}, "leave one of them"),
         ({"settings": {"stages": "read(test, data='nowhere')"}}, "no dataset 'nowhere'"),
     ],

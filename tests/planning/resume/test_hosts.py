@@ -78,12 +78,12 @@ def test_a_host_without_examples_is_in_no_epoch() -> None:
 @pytest.mark.parametrize(
     ("settings", "arguments", "text"),
     [
-        ({}, {"consumed": [1, 2, 3]}, "consumed names 3 counts for hosts=2"),
-        ({}, {"consumed": [6, 6]}, "host 1 of 2: consumed=6: the order has 5 examples"),
-        ({}, {"consumed": [1], "to_hosts": 0}, "to_hosts=0: a number from 1"),
-        ({}, {"consumed": [1], "hosts": 0}, "hosts=0: a number from 1"),
-        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave host out"),
-        ({"repeat_files": True}, {"consumed": [1]}, "repeat_files=True with to_hosts"),
+        ({}, {"consumed": [1, 2, 3]}, "consumed names 3 counts for --hosts 2"),
+        ({}, {"consumed": [6, 6]}, "host 1 of 2: --consumed '6': the order has 5 examples"),
+        ({}, {"consumed": [1], "to_hosts": 0}, "--to-hosts 0: a number from 1"),
+        ({}, {"consumed": [1], "hosts": 0}, "--hosts 0: a number from 1"),
+        ({"host": Host(index=0, count=2)}, {"consumed": [1]}, "leave --host out"),
+        ({"repeat_files": True}, {"consumed": [1]}, "--repeat-files with --to-hosts"),
         ({}, {}, "host 0 of 2: say how far"),
     ],
 )
@@ -245,7 +245,7 @@ def test_more_hosts_than_files_cannot_share_the_epochs_that_follow_by_files() ->
     three = Dataset(name="d", splits=(split,))
     assert warned(3, epochs=2) == ()
     assert warned(4, epochs=1) == ()  # what is left is listed
-    with pytest.raises(UsageError, match=r"files than hosts: 3 for 4, .* or state epochs=1 for"):
+    with pytest.raises(UsageError, match=r"files than hosts: 3 for 4, .* or state --epochs 1 for"):
         warned(4, epochs=2)
 
 

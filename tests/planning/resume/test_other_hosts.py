@@ -181,32 +181,32 @@ def test_new_hosts_drop_of_the_rest_and_of_each_epoch(
     [
         (
             {"stages": "shard(4, 0) | repeat(2) | cache"},
-            "is of 4 hosts, and hosts=2",
+            "is of 4 hosts, and --hosts 2",
         ),
-        ({"stages": "read(train, host='0/4') | cache"}, "is of 4 hosts, and hosts=2 stopped"),
+        ({"stages": "read(train, host='0/4') | cache"}, "is of 4 hosts, and --hosts 2 stopped"),
         ({"stages": "shard(4, 1) | batch(2)"}, "is of 4 hosts"),
         (
             {"stages": "zip(read(train), read(test))"},
-            "every host reads all of train, .* hosts=2 share it",
+            "every host reads all of train, .* --hosts 2 share it",
         ),
         ({"stages": "concatenate(read(test))"}, "every host reads all of read, "),
         ({"stages": "zip(read(train) | shard(2, 0), read(test))"}, "reads all of test, "),
         ({"stages": "shard(2, 0) | repeat | shuffle(3, seed=1)"}, "without end: nothing is left"),
-        ({"stages": "cache | take(5)", "host": "0/2"}, "leave host out"),
-        ({"loader": "torch", "host": "0/2"}, "leave host out"),
-        ({"stages": "cache | take(5)"}, "to_hosts=0: a number from 1"),
+        ({"stages": "cache | take(5)", "host": "0/2"}, "leave --host out"),
+        ({"loader": "torch", "host": "0/2"}, "leave --host out"),
+        ({"stages": "cache | take(5)"}, "--to-hosts 0: a number from 1"),
         ({"stages": "cache | take(5)", "batch": 0}, "batch"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(settings: dict[str, Any], text: str) -> None:
-    to_hosts = 0 if "to_hosts" in text else 3
+    to_hosts = 0 if "to-hosts" in text else 3
     spec = None if "read(" in str(settings) else "train"
     with pytest.raises(UsageError, match=text):
         resume_on_hosts(TOY, spec, settings, hosts=2, to_hosts=to_hosts, consumed=1)
 
 
 def test_a_count_past_the_end_names_its_host() -> None:
-    with pytest.raises(UsageError, match="host 1 of 2: consumed=4: the order has 3 examples"):
+    with pytest.raises(UsageError, match="host 1 of 2: --consumed '4': the order has 3 examples"):
         resume_on_hosts(
             TOY, "train", {"stages": "cache | take(3)"}, hosts=2, to_hosts=1, consumed=[3, 4]
         )

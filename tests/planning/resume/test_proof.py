@@ -270,7 +270,7 @@ def test_a_plan_of_the_unseen_is_proved_with_the_log() -> None:
     counts = ["consumed", "remaining", "remaining_total"]
     assert [promise.name for promise in other_log.broken] == counts
     assert prove(TOY, plan, seen=[0, 1, 10]).repeated == 1
-    with pytest.raises(UsageError, match="give it again with seen=CODES"):
+    with pytest.raises(UsageError, match="give it again with --seen FILE"):
         prove(TOY, plan)
 
 

@@ -139,17 +139,17 @@ def test_a_place_within_a_batch_is_a_warning() -> None:
         (
             {"consumed": 12},
             {},
-            "consumed=12: the order has 11 examples; a longer job has more epochs",
+            "--consumed '12': the order has 11 examples; a longer job has more --epochs",
         ),
-        ({"consumed": -1}, {}, "consumed=-1: the order has 11 examples$"),
+        ({"consumed": -1}, {}, "--consumed '-1': the order has 11 examples$"),
         (
             {"steps": 4},
             {"batch": 4},
-            "steps=4: the order has 3 batches of 4; a longer job",
+            "--steps '4': the order has 3 batches of 4; a longer job",
         ),
-        ({"steps": 1}, {}, "steps needs batch=N"),
-        ({}, {}, "consumed=N, or steps=S"),
-        ({"consumed": 1, "steps": 1}, {"batch": 1}, "consumed=N, or steps=S"),
+        ({"steps": 1}, {}, "steps needs --batch N"),
+        ({}, {}, "--consumed N, or --steps S"),
+        ({"consumed": 1, "steps": 1}, {"batch": 1}, "--consumed N, or --steps S"),
         (
             {"consumed": 1, "mode": "fast"},
             {},
@@ -318,8 +318,8 @@ def test_steps_past_the_end_lead_to_more_epochs_or_a_later_pass() -> None:
         resume("cifar10", "train", settings, steps=12_345)
     # 3 epochs of 50,000 examples are 1,171.9 batches of 128.
     assert str(refused.value) == (
-        "steps=12345: the order has 1172 batches of 128; a longer job has more epochs, or is in a "
-        "later pass_index"
+        "--steps '12345': the order has 1172 batches of 128; a longer job has more --epochs, or "
+        "is in a later --pass"
     )
 
 

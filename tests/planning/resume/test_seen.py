@@ -163,5 +163,5 @@ def test_of_several_datasets_each_has_its_own_unseen() -> None:
 
 def test_a_shard_among_stages_is_known_by_the_order_alone() -> None:
     for stages in ("shard(2, 1) | filter", "zip(train | shard(2, 0), test)"):
-        with pytest.raises(UsageError, match="shard among the stages"):
+        with pytest.raises(UsageError, match="shard among the --stages"):
             resume_unseen(TOY, None, ReadSettings(stages=parse_stages(stages)), seen=[])

@@ -115,9 +115,9 @@ def test_more_hosts_than_examples_that_are_left() -> None:
 
 
 def test_a_count_past_its_part_is_refused() -> None:
-    with pytest.raises(UsageError, match="host 1 of 2: consumed=6: its part has 5 examples"):
+    with pytest.raises(UsageError, match="host 1 of 2: --consumed '6': its part has 5 examples"):
         run_of(ReadSettings(), Stretch(consumed=(6, 6)))
-    with pytest.raises(UsageError, match="host 0 of 2: consumed=4: its part has 3 examples"):
+    with pytest.raises(UsageError, match="host 0 of 2: --consumed '4': its part has 3 examples"):
         run_of(ReadSettings(), Stretch(consumed=(4, 2)), Stretch(consumed=(4, 2)))
 
 

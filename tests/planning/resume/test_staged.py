@@ -172,7 +172,9 @@ def test_of_a_mixture_it_is_said_how_much_of_each_source_is_read() -> None:
 def test_a_place_that_is_not_there_is_refused(how: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError, match=said):
         resume(TOY, None, staged("skip(2) | batch(3) | skip(0) | map | cache"), **how)
-    with pytest.raises(UsageError, match=r"^steps needs batch=N, or a batch among the stages"):
+    with pytest.raises(
+        UsageError, match=r"^--steps needs --batch N, or a batch among the --stages"
+    ):
         resume(TOY, None, staged("skip(2) | take(4)"), steps=1)
 
 

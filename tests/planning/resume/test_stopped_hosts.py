@@ -53,7 +53,7 @@ def test_the_risk_is_that_of_all_hosts_together() -> None:
     assert plan.unseeded.risk == 1.0
     with pytest.raises(UsageError, match="at most the size of the buffer, 4"):
         planned(mode="at-least-once", risk=4.5)
-    with pytest.raises(UsageError, match='risk is read with mode="at-least-once" only'):
+    with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
         planned(mode="at-most-once", risk=0.5)
     with pytest.raises(UnpredictableOrderError, match="only the seed of that very run"):
         planned()

@@ -278,7 +278,7 @@ def test_hosts_whose_buffers_had_read_the_epoch_begin_with_the_next(
 def test_without_the_seed_of_the_run_two_modes_are_offered(mode: Any) -> None:
     with pytest.raises(UnpredictableOrderError) as caught:
         resume(TOY, "train", OPEN, consumed=9, mode=mode)
-    for words in ("only the seed of that very run", "at-most-once", "at-least-once", "risk=R"):
+    for words in ("only the seed of that very run", "at-most-once", "at-least-once", "--risk R"):
         assert words in str(caught.value)
 
 
@@ -286,7 +286,7 @@ def test_without_the_seed_of_the_run_two_modes_are_offered(mode: Any) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"shuffle_seed": None, "shuffle_files": True}, "shuffle_files=True without a seed"),
+        ({"shuffle_seed": None, "shuffle_files": True}, "--shuffle-files without a seed"),
         ({"deterministic": False}, "deterministic=False hands out"),
     ],
 )
@@ -305,7 +305,7 @@ def test_a_known_seed_needs_no_such_mode() -> None:
             resume(TOY, "train", seeded, consumed=9, mode="at-most-once")
     plan = resume(TOY, "train", ReadSettings(), consumed=9, mode="at-most-once")
     assert (plan.mode, plan.unseeded) == ("exact", None)
-    with pytest.raises(UsageError, match='risk is read with mode="at-least-once" only'):
+    with pytest.raises(UsageError, match="risk is read with --mode at-least-once only"):
         resume(TOY, "train", OPEN, consumed=9, mode="at-most-once", risk=0.5)
 
 

@@ -45,7 +45,7 @@ def test_a_reader_without_a_spec_reads_that_of_the_command() -> None:
     "stages", ["read(test) | batch(3)", "zip(train, read(test, data='mnist'))"]
 )
 def test_a_spec_that_no_reader_takes_is_refused(stages: str) -> None:
-    with pytest.raises(UsageError, match=r"'train' and stages .*: the stages say what is read"):
+    with pytest.raises(UsageError, match=r"'train' and --stages .*: the stages say what is read"):
         plan_order("mnist", "train", {"stages": stages})
 
 
@@ -81,4 +81,4 @@ def test_what_leaves_the_order_open_is_named() -> None:
 
 def test_seeds_that_a_script_draws_are_said() -> None:
     settings = {"stages": "shuffle(9) | map | repeat(2) | shuffle(3)", "global_seed": 4}
-    assert plan_order("mnist", None, settings).warnings[0].startswith("2 parts of stages without")
+    assert plan_order("mnist", None, settings).warnings[0].startswith("2 parts of --stages without")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from array import array
-
 import pytest
 
 from shardctl.files.stores.store import StoredFile
@@ -22,11 +20,8 @@ def arranged(*names: str) -> ArrangedFiles:
 
 
 def counts(*lengths: int, unsettled: tuple[int, ...] = ()) -> Counts:
-    return Counts(
-        num_records=array("q", lengths),
-        compressions=bytearray(len(lengths)),
-        unsettled=set(unsettled),
-    )
+    contents = [None if n < 0 else FileContents(num_records=n) for n in lengths]
+    return Counts(contents=contents, unsettled=set(unsettled))
 
 
 def test_a_pattern_that_says_the_names_is_kept() -> None:
@@ -78,7 +73,7 @@ def test_a_pattern_says_just_these_names(names: list[str], pattern: str | None) 
 
 def test_broken_files_are_left_out_with_their_names_and_versions() -> None:
     found = counts(2, -1, 4, unsettled=(2,))
-    found.broken[1] = FileContents(num_records=None, damage=Damage(kind="cut", text="cut"))
+    found.fail(1, FileContents(num_records=None, damage=Damage(kind="cut", text="cut")))
     answer = arranged("x", "y", "z").index(found, keep_going=True, seconds=0)
     (split,) = answer.splits
     assert (split.split.shard_lengths, split.split.filenames) == ((2, 4), ("x", "z"))

@@ -58,11 +58,10 @@ def test_it_is_read_back(data: Path, document: dict[str, Any], ending: str) -> N
     assert [split.num_bytes for split in dataset.splits] == [51, 34]
     layout = read_index_file(path)
     paths = [f"{data}/{name}" for split in found.splits for name in split.files[0]]
-    assert list(layout.paths()) == paths
-    assert [layout.file(place).path for place in range(3)] == paths
-    assert [layout.file(place).num_bytes for place in range(3)] == [51, 0, 34]
-    assert [layout.num_records(place) for place in range(3)] == [3, 0, 2]
-    assert [layout.split_of(place) for place in range(3)] == ["train", "train", "test"]
+    assert [one.file.path for one in layout.files()] == paths
+    assert [one.file.num_bytes for one in layout.files()] == [51, 0, 34]
+    assert [one.num_records for one in layout.files()] == [3, 0, 2]
+    assert [one.split for one in layout.files()] == ["train", "train", "test"]
     assert list(layout.wanted()) == [str(data)]
 
 

@@ -284,7 +284,7 @@ def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.Monkey
     written(tmp_path / "data")
     monkeypatch.setenv("SHARDCTL_CACHE_DIR", "/dev/null/cache")
     (said,) = index(tmp_path / "data").warnings
-    assert said == "counts are not kept in '/dev/null/cache/counts.sqlite': Not a directory"
+    assert said == "counts are not kept in '/dev/null/cache/counts': Not a directory"
 
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:

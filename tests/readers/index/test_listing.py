@@ -19,7 +19,7 @@ def make(folder: Path, *names: str) -> None:
 
 
 def names(found: Listing, folder: Path) -> list[str]:
-    return sorted(os.path.relpath(path, folder) for path in found.files.paths())
+    return sorted(os.path.relpath(file.path, folder) for file in found.files)
 
 
 def listed(folder: Path, *paths: str) -> list[str]:
@@ -32,7 +32,10 @@ def test_a_folder_means_the_record_files_right_in_it(tmp_path: Path) -> None:
     assert names(found, tmp_path) == ["a.tfrecord", "b.parquet"]
     assert found.root == str(tmp_path)
     assert [file.path for file in found.sidecars] == [str(tmp_path / "index.json")]
-    assert sorted(found.ignored.paths()) == [str(tmp_path / "README.md"), str(tmp_path / "notes")]
+    assert sorted(file.path for file in found.ignored) == [
+        str(tmp_path / "README.md"),
+        str(tmp_path / "notes"),
+    ]
     assert "subfolders were not looked into: deep" in found.notes[0]
 
 

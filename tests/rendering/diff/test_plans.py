@@ -35,7 +35,7 @@ def test_plans_that_differ_say_which_files_and_ranges() -> None:
     ]
     document = plans_document(found)
     assert document["first_difference"]["position"] == 0
-    assert document["files"][0]["actual"] == [[2, 5]]
+    assert document["files"][0]["actual"] == [(2, 5)]
     (line,) = plans_annotation(found)
     assert as_github_reads(line)[1] == {"file": "x", "title": "x and y do not read the same"}
 

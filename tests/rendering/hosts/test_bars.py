@@ -6,11 +6,10 @@ import re
 
 import pytest
 from hypothesis import strategies as st
-from shardctl.rendering.hosts.hosts import sweep_table
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.hosts.hosts import HostsPlan
-from shardctl.rendering.hosts.hosts import hosts_table
+from shardctl.rendering.hosts.hosts import hosts_table, sweep_table
 from shardctl.rendering.hosts.loads import hosts_bars, sweep_bars
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
 from tests.cases import FUZZ, check_cases

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -10,13 +11,18 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, ExampleSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.quality.quality import quality
-from shardctl.rendering.quality.memory import memory_record, memory_text
-from shardctl.rendering.text.tables import PLAIN, Screen
+from shardctl.planning.quality.quality import Quality, quality
+from shardctl.rendering.quality.memory import memory_lines, memory_record
+from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.text.tables import PLAIN, Screen, paragraphs
 from tests.planning.quality.quality_orders import even_dataset
 
 _SIZE = ExampleSize(num_bytes=600, num_tensors=2)
 _PARTLY = replace(_SIZE, unknown=("image", "name"))
+
+
+def _text(plan: Quality, screen: Screen) -> Iterator[str]:
+    return paragraphs(screen, *map(as_options, memory_lines(plan)))
 
 
 def _dataset(size: ExampleSize | None, num_bytes: int | None = None) -> Dataset:
@@ -36,7 +42,7 @@ def _lines(
         memory=memory,
         example_bytes=example_bytes,
     )
-    return "".join(memory_text(plan, PLAIN)).splitlines()
+    return "".join(_text(plan, PLAIN)).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -126,7 +132,7 @@ def test_the_present_buffer_and_hosts_are_named() -> None:
 def test_no_line_is_wider_than_the_screen(width: int) -> None:
     settings = ReadSettings(buffer=100, buffer_seed=1)
     plan = quality(_dataset(_PARTLY), "train", settings, what_if=False, memory="1MB")
-    text = "".join(memory_text(plan, Screen(width=width)))
+    text = "".join(_text(plan, Screen(width=width)))
     assert max(map(len, text.splitlines())) <= width
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from shardctl.planning.lint.lint import Lint, lint
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.report.page import findings_section
-from shardctl.rendering.text.command_line import as_options
 from tests.rendering.report.reports import mnist, shared, text_of
 
 
@@ -20,7 +19,7 @@ def test_every_finding_says_why_and_what_helps() -> None:
         assert f'class="{finding.severity}" id="finding-{number}"' in html
         assert finding.rule.code in html
         for words in (finding.why, finding.fix):
-            assert "".join(as_options(words).split()) in "".join(text_of(html).split())
+            assert "".join(words.split()) in "".join(text_of(html).split())
     assert f"shardctl lint --explain {made.lint.findings[0].rule.code}" in html
 
 

@@ -144,7 +144,7 @@ def test_a_file_of_a_package_is_told_its_name_as_a_module(script: str) -> None:
     for package in (folder, folder.parent):
         (package / "__init__.py").touch()
     (folder / "input.py").write_text("from . import other\n")
-    with pytest.raises(UsageError, match=r"its module, as in mine\.inner\.input:make$"):
+    with pytest.raises(UsageError, match=r"its module, PACKAGE.MODULE:make$"):
         inspect_script(ScriptFunction.parsed("mine/inner/input.py:make"))
 
 

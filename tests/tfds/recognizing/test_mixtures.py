@@ -25,10 +25,10 @@ def _selector(weights: Any, seed: int = 4, **more: Any) -> Any:
 
 def test_weights_and_seeds_are_found() -> None:
     assert sampling(_selector([0.5, 0.3, 0.2]), 3) == Sampling(
-        weights=(0.5, 0.3, 0.2), dtype="float32", pair=(87654321, 4), rerandomize=None
+        weights=(0.5, 0.3, 0.2), weights_dtype="float32", seed=(87654321, 4), rerandomize=None
     )
     assert sampling(_selector(None), 3) == Sampling(
-        weights=None, dtype="float32", pair=(87654321, 4), rerandomize=None
+        weights=None, weights_dtype="float32", seed=(87654321, 4), rerandomize=None
     )
     again = sampling(_selector([1.0, 2.0, 3.0], rerandomize_each_iteration=True), 3)
     assert again is not None
@@ -54,7 +54,7 @@ def test_weights_have_exactly_the_logits(kind: type) -> None:
     selector = operation_of(mixed).inputs[0]
     found = sampling(selector, len(weights))
     assert found is not None
-    assert found.dtype == kind.__name__
+    assert found.weights_dtype == kind.__name__
     again = tf.math.log(tf.constant(found.weights, kind)).numpy()
     tolerance = 0.0 if kind is np.float32 else 1e-15  # one choice in 1e15
     np.testing.assert_allclose(again, constant(selector.others[0])[0], rtol=tolerance)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from shardctl.core.hosts.host import Host
-from shardctl.tfds.recognizing.graph import operation_of
-from shardctl.tfds.recognizing.reader import Rows, UnknownRowsError, rows_of
+from shardctl.tfds.recognizing.graph import NoConstantError, operation_of
+from shardctl.tfds.recognizing.reader import Rows, rows_of
 
 
 def _rows(make: Callable[[Any], Any]) -> Rows:
@@ -45,5 +45,5 @@ def test_a_list_is_cut_shared_shuffled_and_repeated() -> None:
     ],
 )
 def test_what_settings_cannot_say_is_said(make: Callable[[Any], Any], why: str) -> None:
-    with pytest.raises(UnknownRowsError, match=why):
+    with pytest.raises(NoConstantError, match=why):
         _rows(make)

@@ -15,7 +15,7 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.grain.index_shuffle import is_permutation, shuffled, unshuffled
 from shardctl.core.loaders.handed_out import Batches, HandedOut
 from shardctl.core.loaders.loader import release_of
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, refused
 from shardctl.errors import UsageError
 
 # From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
@@ -76,12 +76,10 @@ def equal_hosts(version: str) -> bool:
 
 def _of_sampler(asked: Asked) -> Stream:
     if asked.host_by != "even":
-        raise UsageError(
-            phrase(
-                "Grain has no {}: its hosts share by {host_by=even} (ShardOptions) or "
-                "{host_by=examples} (a slice of a MapDataset)",
-                Argument("host_by", asked.host_by),
-            )
+        raise refused(
+            "Grain has no {}: its hosts share by {host_by=even} (ShardOptions) or "
+            "{host_by=examples} (a slice of a MapDataset)",
+            Argument("host_by", asked.host_by),
         )
     if not asked.num_examples:
         raise UsageError("Grain's IndexSampler refuses to read no examples; read at least one")
@@ -93,34 +91,28 @@ def _of_sampler(asked: Asked) -> Stream:
     else:
         size = len(range(host, in_sampler, num_hosts))
     if size and not share:
-        raise UsageError(
-            phrase(
-                "host {} of {} has no example of its own, yet Grain asks its sampler for {}, and "
-                "stops with a division by zero; share {} examples among fewer hosts, or leave the "
-                "rest out with {drop_shard_remainder=True}",
-                host,
-                num_hosts,
-                size,
-                asked.num_examples,
-            )
+        raise refused(
+            "host {} of {} has no example of its own, yet Grain asks its sampler for {}, and "
+            "stops with a division by zero; share {} examples among fewer hosts, or leave the "
+            "rest out with {drop_shard_remainder=True}",
+            host,
+            num_hosts,
+            size,
+            asked.num_examples,
         )
     return Stream(size=size, share=len(share), first=share.start, seed=asked.seed)
 
 
 def _of_map_dataset(asked: Asked) -> Stream:
     if asked.shares and asked.host_by != "examples":
-        raise UsageError(
-            phrase(
-                "{buffer} is the shuffle of windows of Grain's MapDataset, whose hosts share by "
-                "{host_by=examples}"
-            )
+        raise refused(
+            "{buffer} is the shuffle of windows of Grain's MapDataset, whose hosts share by "
+            "{host_by=examples}"
         )
     if asked.drop_shard_remainder:
-        raise UsageError(
-            phrase(
-                "{drop_shard_remainder} is of Grain's IndexSampler; a slice of a MapDataset "
-                "({host_by=examples}) drops nothing"
-            )
+        raise refused(
+            "{drop_shard_remainder} is of Grain's IndexSampler; a slice of a MapDataset "
+            "({host_by=examples}) drops nothing"
         )
     start, stride = asked.host, asked.num_hosts
     size = len(range(start, asked.num_examples * asked.epochs, stride))
@@ -140,33 +132,27 @@ def _of_map_dataset(asked: Asked) -> Stream:
 def _check_windows(asked: Asked, last_window: int) -> None:
     assert asked.buffer is not None
     if asked.buffer < 1:
-        raise UsageError(
-            phrase(
-                "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
-                Argument("buffer", asked.buffer),
-            )
+        raise refused(
+            "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
+            Argument("buffer", asked.buffer),
         )
     if asked.buffer_seed is None:
-        raise UsageError(
-            phrase("{buffer} is WindowShuffleMapDataset, which needs a seed; give {buffer_seed=N}")
+        raise refused(
+            "{buffer} is WindowShuffleMapDataset, which needs a seed; give {buffer_seed=N}"
         )
     _check_seed("buffer_seed", asked.buffer_seed)
     if asked.buffer_seed + last_window >= NUM_SEEDS:
-        raise UsageError(
-            phrase(
-                "{}: Grain adds the number of the window, up to {}, and refuses seeds beyond {}",
-                Argument("buffer_seed", asked.buffer_seed),
-                last_window,
-                NUM_SEEDS - 1,
-            )
+        raise refused(
+            "{}: Grain adds the number of the window, up to {}, and refuses seeds beyond {}",
+            Argument("buffer_seed", asked.buffer_seed),
+            last_window,
+            NUM_SEEDS - 1,
         )
 
 
 def _check_seed(name: str, seed: int | None) -> None:
     if seed is not None and not 0 <= seed < NUM_SEEDS:
-        raise UsageError(
-            phrase("{}: Grain takes seeds from 0 to {}", Argument(name, seed), NUM_SEEDS - 1)
-        )
+        raise refused("{}: Grain takes seeds from 0 to {}", Argument(name, seed), NUM_SEEDS - 1)
 
 
 # The examples that one process of Grain reads, before worker processes share them.
@@ -383,13 +369,11 @@ class GrainHandedOut(HandedOut):
         first = [max(0, -(-(whole - stream.start) // stream.stride)) for stream in streams]
         places = [np.arange(at, stream.size) for at, stream in zip(first, streams, strict=True)]
         if sum(map(len, places)) > _MOST_COUNTED:
-            raise UsageError(
-                phrase(
-                    "{}: what Grain hands out twice is counted of {:,} examples at most; give "
-                    "another {buffer}",
-                    Argument("buffer", window),
-                    _MOST_COUNTED,
-                )
+            raise refused(
+                "{}: what Grain hands out twice is counted of {:,} examples at most; give "
+                "another {buffer}",
+                Argument("buffer", window),
+                _MOST_COUNTED,
             )
         found = np.concatenate(
             [stream.indices_at(at) for at, stream in zip(places, streams, strict=True)]

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
+from shardctl.core.phrase import phrase, refused
 
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
@@ -192,13 +191,11 @@ def check_tables(asked: Asked) -> None:
     said = asked.arrow is not None or asked.before_shuffle in MAKE_ROWS
     if said or not asked.file_format or is_read(asked.file_format) or not _tells_tables(asked):
         return
-    raise UsageError(
-        phrase(
-            "datasets has no reader of {} files; the same examples in files of its own are "
-            "shuffled otherwise as tables than as rows: {arrow=True} for tables (Parquet and Arrow "
-            "files, to_iterable_dataset), {arrow=False} for rows (a generator)",
-            asked.file_format,
-        )
+    raise refused(
+        "datasets has no reader of {} files; the same examples in files of its own are "
+        "shuffled otherwise as tables than as rows: {arrow=True} for tables (Parquet and Arrow "
+        "files, to_iterable_dataset), {arrow=False} for rows (a generator)",
+        asked.file_format,
     )
 
 

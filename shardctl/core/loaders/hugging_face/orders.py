@@ -11,9 +11,9 @@ from shardctl.core.loaders.handed_out import (
     Deal,
     Dealt,
     EpochByEpoch,
+    EqualBatches,
     HandedOut,
     UnequalBatches,
-    batches_of_epochs,
 )
 from shardctl.core.loaders.hugging_face.eras import (
     Era,
@@ -23,7 +23,7 @@ from shardctl.core.loaders.hugging_face.eras import (
     streams_tables,
 )
 from shardctl.core.loaders.hugging_face.streaming import Streaming, in_turn
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.shuffle.window import MAX_BUFFER, check_buffer
 from shardctl.errors import UnpredictableOrderError, UsageError
 
@@ -41,9 +41,7 @@ def handed_out(asked: Asked) -> HandedOut:
         UnpredictableOrderError: a shuffle without a seed.
     """
     if asked.seed is not None and asked.seed < 0:
-        raise UsageError(
-            phrase("{}: NumPy seeds are 0 or more", Argument("shuffle_seed", asked.seed))
-        )
+        raise refused("{}: NumPy seeds are 0 or more", Argument("shuffle_seed", asked.seed))
     if asked.streams:
         return _streamed(asked)
     return _by_index(asked)
@@ -55,35 +53,27 @@ def _by_index(asked: Asked) -> HandedOut:
     A `Dataset` has no epochs: it is read in the same order each time.
     """
     if asked.streaming is False and asked.buffer is not None:
-        raise UsageError(
-            phrase(
-                "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
-                Argument("buffer", asked.buffer),
-            )
+        raise refused(
+            "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
+            Argument("buffer", asked.buffer),
         )
     if asked.host_by != "even":
-        raise UsageError(
-            phrase(
-                "{}: split_dataset_by_node gives each host one run of a Dataset; "
-                "{host_by=even}, or {streaming=True}",
-                Argument("host_by", asked.host_by),
-            )
+        raise refused(
+            "{}: split_dataset_by_node gives each host one run of a Dataset; "
+            "{host_by=even}, or {streaming=True}",
+            Argument("host_by", asked.host_by),
         )
     for name in ("input_shards", "before_shuffle"):
         if getattr(asked, name) is not None:
-            raise UsageError(
-                phrase("{} needs {streaming=True}", Argument(name, getattr(asked, name)))
-            )
+            raise refused("{} needs {streaming=True}", Argument(name, getattr(asked, name)))
     n, world = asked.num_examples, asked.num_hosts
     start = n // world * asked.host + min(asked.host, n % world)
     size = n // world + (asked.host < n % world)
     if n and not size:
-        raise UsageError(
-            phrase(
-                "{}: datasets raises IndexError for a host that gets none of {} examples",
-                Argument("host", f"{asked.host}/{world}"),
-                n,
-            )
+        raise refused(
+            "{}: datasets raises IndexError for a host that gets none of {} examples",
+            Argument("host", f"{asked.host}/{world}"),
+            n,
         )
     shuffles = asked.seed is not None
     if shuffles:
@@ -129,12 +119,12 @@ def _streamed(asked: Asked) -> HandedOut:
             return streams[0] if streams else np.empty(0, np.int64)
         return in_turn(streams, block)[0]
 
-    batches: Batches | None
-    if asked.workers and asked.batch is not None:
+    batches: Batches | None = None
+    if asked.batch is not None and not asked.workers and len(set(totals)) == 1:
+        batches = EqualBatches(totals[0], block, epochs=len(totals))
+    elif asked.batch is not None:
         lengths = [in_turn([np.empty(size, np.int8) for size in sizes], block)[1] for sizes in kept]
-        batches = UnequalBatches(np.concatenate(lengths))
-    else:
-        totals, batches = batches_of_epochs(totals, asked.batch, drop_remainder=drops)
+        batches = UnequalBatches(np.concatenate([np.empty(0, np.int64), *lengths]))
     shuffles = asked.seed is not None
     whole = shuffles and not asked.workers and streaming.buffer >= asked.num_examples
     found = EpochByEpoch(totals, epoch, batches=batches, shuffles=shuffles, is_uniform=whole)
@@ -161,12 +151,10 @@ def _check_size(num_examples: int) -> None:
 def _check_streaming(asked: Asked, era: Era) -> None:
     cut = asked.cut_shards
     if cut:
-        raise UsageError(
-            phrase(
-                "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
-                "shards, or read by index with {streaming=False} and no {buffer}",
-                "a shard" if cut == 1 else f"{cut} shards",
-            )
+        raise refused(
+            "Hugging Face streams whole shards, and the spec reads parts of {}; name whole "
+            "shards, or read by index with {streaming=False} and no {buffer}",
+            "a shard" if cut == 1 else f"{cut} shards",
         )
     if asked.buffer is not None:
         if asked.seed is None:
@@ -178,11 +166,8 @@ def _check_streaming(asked: Asked, era: Era) -> None:
                 )
             )
         if asked.buffer < 1:
-            raise UsageError(
-                phrase(
-                    "{}: the shuffle buffer holds 1 example or more",
-                    Argument("buffer", asked.buffer),
-                )
+            raise refused(
+                "{}: the shuffle buffer holds 1 example or more", Argument("buffer", asked.buffer)
             )
         check_buffer(asked.buffer)
     if asked.input_shards is not None:
@@ -190,46 +175,38 @@ def _check_streaming(asked: Asked, era: Era) -> None:
     if asked.before_shuffle is not None:
         if asked.seed is None:
             given = Argument("before_shuffle", asked.before_shuffle)
-            raise UsageError(phrase("{} is read with {shuffle_seed=N} only", given))
+            raise refused("{} is read with {shuffle_seed=N} only", given)
         if era.strides_tables:
-            raise UsageError(
-                phrase(
-                    "{}: datasets {} shares what is read of tables in a way of its own, which is "
-                    "not known behind a call; upgrade it, or leave the call out",
-                    Argument("before_shuffle", asked.before_shuffle),
-                    asked.version,
-                )
+            raise refused(
+                "{}: datasets {} shares what is read of tables in a way of its own, which is "
+                "not known behind a call; upgrade it, or leave the call out",
+                Argument("before_shuffle", asked.before_shuffle),
+                asked.version,
             )
     if asked.shares and asked.host_by != "even":
         if not era.has_strategy:
-            raise UsageError(
-                phrase(
-                    "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
-                    Argument("host_by", asked.host_by),
-                    asked.version,
-                )
+            raise refused(
+                "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
+                Argument("host_by", asked.host_by),
+                asked.version,
             )
         if asked.host_by == "files" and len(asked.lengths_of_shards) < asked.num_hosts:
-            raise UsageError(
-                phrase(
-                    "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
-                    "hosts; {host_by=even} shares the examples",
-                    len(asked.lengths_of_shards),
-                    asked.num_hosts,
-                )
+            raise refused(
+                "{host_by=files}: datasets refuses strategy='shards' for {} shards on {} "
+                "hosts; {host_by=even} shares the examples",
+                len(asked.lengths_of_shards),
+                asked.num_hosts,
             )
 
 
 def _check_input_shards(asked: Asked, era: Era) -> None:
     given = Argument("input_shards", asked.input_shards)
     if asked.seed is None:
-        raise UsageError(phrase("{} is read with {shuffle_seed=N} only", given))
+        raise refused("{} is read with {shuffle_seed=N} only", given)
     if era.interleave == "never":
-        raise UsageError(
-            phrase(
-                "{}: datasets {} reads one shard after the other; max_buffer_input_shards came "
-                "with 5.0.0",
-                given,
-                asked.version,
-            )
+        raise refused(
+            "{}: datasets {} reads one shard after the other; max_buffer_input_shards came "
+            "with 5.0.0",
+            given,
+            asked.version,
         )

@@ -21,8 +21,7 @@ from shardctl.core.loaders.torch.samplers import (
     randomly,
     workers_end,
 )
-from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
+from shardctl.core.phrase import phrase, refused
 
 _AS_THE_TRAINER = phrase(
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
@@ -64,8 +63,8 @@ def _permutations(asked: Asked) -> Permutations:
 def _deal(asked: Asked) -> Deal:
     n, world = asked.num_examples, asked.num_hosts
     if asked.batch is None:  # prepare_data_loader then drops the sampler, too
-        raise UsageError(
-            phrase("Accelerate deals whole batches to its processes; give {batch=N} of one process")
+        raise refused(
+            "Accelerate deals whole batches to its processes; give {batch=N} of one process"
         )
     if world == 1:  # prepare_data_loader leaves the batches as they are
         return Deal(size=asked.whole_batches(n))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, Dealt, HandedOut, Permutations
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.shuffle.window import MAX_BUFFER, Contents, Offsets, replayed
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -28,12 +28,10 @@ def handed_out(asked: Asked) -> HandedOut:
 def distributed(asked: Asked) -> HandedOut:
     """Return what a rank is dealt by `DistributedSampler`, whose `set_epoch` is called."""
     if asked.global_seed is not None:
-        raise UsageError(
-            phrase(
-                "{global_seed} means nothing to DistributedSampler, which shares the examples "
-                "among hosts: it has a seed of its own, 0 where a script names none; give "
-                "{shuffle_seed=N} in its place"
-            )
+        raise refused(
+            "{global_seed} means nothing to DistributedSampler, which shares the examples "
+            "among hosts: it has a seed of its own, 0 where a script names none; give "
+            "{shuffle_seed=N} in its place"
         )
     n, world = asked.num_examples, asked.num_hosts
     share = n // world if asked.drop_shard_remainder else -(-n // world)
@@ -48,7 +46,7 @@ def distributed(asked: Asked) -> HandedOut:
 def single(asked: Asked) -> HandedOut:
     """Return what a DataLoader hands out whose sampler is its own."""
     if asked.drop_shard_remainder:
-        raise UsageError(phrase("{drop_shard_remainder=True} needs {host=I/N}"))
+        raise refused("{drop_shard_remainder=True} needs {host=I/N}")
     permutation = randomly(asked) if asked.shuffles else None
     found = dealt(asked, Deal(size=asked.whole_batches(asked.num_examples)), permutation)
     found.assumptions = workers_end(asked)
@@ -91,12 +89,10 @@ def one_seed(asked: Asked, own: str = "the seed of the DataLoader's own generato
         UnpredictableOrderError: neither is.
     """
     if asked.seed is not None and asked.global_seed is not None:
-        raise UsageError(
-            phrase(
-                "{shuffle_seed} is {}, {global_seed} is torch.manual_seed, which it then does not "
-                "come from; leave one out",
-                own,
-            )
+        raise refused(
+            "{shuffle_seed} is {}, {global_seed} is torch.manual_seed, which it then does not "
+            "come from; leave one out",
+            own,
         )
     if asked.seed is None and asked.global_seed is None:
         raise UnpredictableOrderError(
@@ -146,7 +142,7 @@ def workers_end(asked: Asked) -> tuple[str, ...]:
 
 def _check_workers(asked: Asked) -> None:
     if asked.persistent_workers and not asked.workers:
-        raise UsageError(phrase("{persistent_workers=True} needs {workers=N}, as torch says"))
+        raise refused("{persistent_workers=True} needs {workers=N}, as torch says")
 
 
 # PyTorch's random generator on the CPU, and the permutations it draws.

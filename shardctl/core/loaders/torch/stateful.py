@@ -28,8 +28,7 @@ from shardctl.core.loaders.torch.samplers import (
     single,
     workers_end,
 )
-from shardctl.core.phrase import phrase
-from shardctl.errors import UsageError
+from shardctl.core.phrase import refused
 
 SEEDED_FROM = "0.11.0"  # before, `manual_seed` meant nothing to it
 
@@ -67,13 +66,11 @@ def _generator(asked: Asked) -> Generator:
     one_seed(asked)
     before = _is_before(asked.version, SEEDED_FROM)
     if before and (asked.seed is not None or asked.persistent_workers):
-        raise UsageError(
-            phrase(
-                "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
-                "proven from torchdata {} on, not of {}; give {global_seed=N} alone",
-                SEEDED_FROM,
-                asked.version,
-            )
+        raise refused(
+            "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
+            "proven from torchdata {} on, not of {}; give {global_seed=N} alone",
+            SEEDED_FROM,
+            asked.version,
         )
     if asked.seed is not None:
         return Generator(check_seed(asked.seed, "the seed of the loader's generator"))

@@ -99,8 +99,8 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     }
     names = tuple(name for name, is_given in given.items() if is_given)
     if names and context.reads_data_source:
-        text = "as_data_source reads none of {}: a sampler decides the order"
-        why = phrase(text, listed(map(Argument, names), ", "))
+        named = listed(map(Argument, names), ", ")
+        why = phrase("as_data_source reads none of {}: a sampler decides the order", named)
         yield Violation(why, "leave them out, or read with as_dataset", settings=names)
 
 

@@ -80,8 +80,8 @@ def _num_in_slice(context: LintContext, read: Read, take: int) -> int | None:
     from shardctl.planning.order import order_of
 
     host = context.host if context.num_hosts > 1 else None
-    own = {"host": host, "epochs": 1, "batch": None, "drop_remainder": False}
-    settings = replace(context.settings.followed, **own, stages=None, pass_index=0)
+    once = replace(context.settings.followed, epochs=1, pass_index=0, stages=None, host=host)
+    settings = replace(once, batch=None, drop_remainder=False)
     in_storage_order = ReadSettings(cycle=1, host=host)
     try:
         order, stored = (
@@ -175,8 +175,8 @@ def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     """Find a buffer for the whole of what has no end."""
     read = next(iter(context.trained), None)
     for here in context.stages_at(read):
-        endless = here.num_elements == math.inf and isinstance(here.stage, Shuffle)
-        if endless and here.stage.buffer == WHOLE_DATASET:
+        whole = isinstance(here.stage, Shuffle) and here.stage.buffer == WHOLE_DATASET
+        if whole and here.num_elements == math.inf:
             fix = phrase("a buffer of a number, or the shuffle before what repeats")
             if not context.writes_stages:
                 fix = phrase("{buffer=N} with a number, or {epochs=N} in place of {}", ENDLESS)

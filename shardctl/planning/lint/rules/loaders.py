@@ -23,14 +23,15 @@ _GRAIN = ("grain",)
 def worker_batches(context: LintContext) -> Iterator[Violation]:
     """Find batches that several workers make."""
     workers, batch = context.settings.workers or 0, context.settings.batch or 0
-    text = (
+    why = phrase(
         "with {} each worker batches what it reads itself; with another number of them other "
-        "examples meet in a batch"
+        "examples meet in a batch",
+        Argument("workers", workers),
     )
     for read, order in _orders(context, context.trained if workers > 1 and batch > 1 else ()):
         if order.num_examples > 1:
             fix = phrase("keep {workers} fixed, or batch a MapDataset before to_iter_dataset")
-            yield Violation(phrase(text, Argument("workers", workers)), fix, read)
+            yield Violation(why, fix, read)
 
 
 @rule("SC082", "drop_shard_remainder", "host", loaders=_GRAIN)
@@ -103,14 +104,15 @@ def doubled_example(context: LintContext) -> Iterator[Violation]:
 def overlapping_window(context: LintContext) -> Iterator[Violation]:
     """Find windows that the examples do not fill."""
     window = context.settings.buffer or 1
-    text = (
-        "the last window of {} reaches {} beyond the end: some examples come once more, and others "
-        "are left out"
-    )
     for read, _ in _orders(context, (*context.trained, *context.evaluated)):
         beyond = -(context.settings.epochs * read.num_examples) % window
         if beyond:
-            why = phrase(text, Argument("buffer", window), counted(beyond, "place"))
+            why = phrase(
+                "the last window of {} reaches {} beyond the end: some examples come once more, "
+                "and others are left out",
+                Argument("buffer", window),
+                counted(beyond, "place"),
+            )
             yield Violation(why, phrase("a {buffer} that divides the examples"), read)
 
 

@@ -50,11 +50,12 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
             num_examples = sum(piece.num_examples for piece in ranges)
             if num_examples and not _is_cut(chain, usage.take, num_examples):
                 who = f"{read.spec} ({chain.place})" if chain.place else read.spec
-                text = "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
                 yield Violation(
                     f"{who}: reading fails after the first epoch, since TFDS asserts that there "
                     f"are no more than {num_examples:,} examples",
-                    phrase(text),
+                    phrase(
+                        "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
+                    ),
                     specs=(read.spec,),
                 )
 
@@ -128,11 +129,13 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
 @rule("SC018", "cycle", "block")
 def assumed_reader(context: LintContext) -> Iterator[Violation]:
     """Find files without metadata whose reading nobody stated."""
-    text = "{cycle=1} for plain TFRecordDataset(files), {cycle=C} and {block=B} for interleave"
+    fix = phrase(
+        "{cycle=1} for plain TFRecordDataset(files), {cycle=C} and {block=B} for interleave"
+    )
     for read in (*context.trained, *context.evaluated):
         unstated = unstated_reading(
             context.settings, is_counted=context.dataset.is_counted, num_files=read.num_files
         )
         if unstated is not None:
             why = f"no metadata says how these files are read; TFDS's default {unstated} is assumed"
-            yield Violation(why, phrase(text), read)
+            yield Violation(why, fix, read)

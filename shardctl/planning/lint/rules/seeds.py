@@ -58,12 +58,14 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
         return
     pair = [seed for seed in both if seed is not None]
     if list(_alike(pair, settings.global_seed)):
-        text = "{} are one seed modulo {}: both shuffles draw the same numbers"
         seeded = phrase(
             "{shuffle_seed=} and {buffer_seed=}", shuffle_seed=pair[0], buffer_seed=pair[1]
         )
         names = ("buffer_seed", "shuffle_seed")
-        yield Violation(phrase(text, seeded, SEED_MODULUS), _DIFFERENT, settings=names)
+        why = phrase(
+            "{} are one seed modulo {}: both shuffles draw the same numbers", seeded, SEED_MODULUS
+        )
+        yield Violation(why, _DIFFERENT, settings=names)
 
 
 def _equal_inputs(context: LintContext) -> Iterator[Violation]:

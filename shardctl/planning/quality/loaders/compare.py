@@ -12,7 +12,7 @@ from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import in_short
@@ -90,16 +90,10 @@ def compare_loaders(
     dataset, settings = as_dataset(dataset), as_settings(settings)
     num_hosts = 1 if settings.host is None else settings.host.count
     if not settings.takes("batch"):  # which is that of every row
-        raise UsageError(
-            phrase("{stages} are of tf.data, and other loaders have none; leave {stages} out")
-        )
+        raise refused("{stages} are of tf.data, and other loaders have none; leave {stages} out")
     if num_hosts > MAX_HOSTS:
-        raise UsageError(
-            phrase(
-                "{num_hosts=}: the ends of at most {:,} are compared",
-                MAX_HOSTS,
-                num_hosts=num_hosts,
-            )
+        raise refused(
+            "{num_hosts=}: the ends of at most {:,} are compared", MAX_HOSTS, num_hosts=num_hosts
         )
     resolved = resolved_spec(dataset, spec)
     refuse_open_splits(resolved)

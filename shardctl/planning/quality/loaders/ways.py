@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from shardctl.core.loaders.library import library_of
-from shardctl.core.loaders.loader import LOADERS, READERS, Loader
+from shardctl.core.loaders.loader import LOADERS, READERS
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import OF_EPOCHS, SETTING_BY_FIELD
 
@@ -58,18 +58,32 @@ shuffle(1,000)']
     ways = [*_of_tfds(settings)]
     # Those that stream come first, as TFDS's reader does.
     for loader in sorted(LOADERS.values(), key=lambda loader: "streaming" not in loader.takes):
+        seed = {"shuffle_seed": seed_of(settings)} if "shuffle_seed" in loader.takes else {}
         found = [*library_of(loader).ways(settings, file_format)]
-        ways += found or [_of_any(loader, settings)]
+        ways += found or [way(settings, loader.name, loader.title, **seed)]
     return tuple(ways)
+
+
+def way(settings: ReadSettings, loader: str, reader: str, **more: Any) -> Way:
+    """Return a way to read with a loader: by index, and not continued, unless `more` says so.
+
+    Fields of a `Way` are taken as such; the others are settings of the row.
+    """
+    own = {name: more.pop(name) for name in [*more] if name in SETTING_BY_FIELD}
+    return Way(
+        reader=reader,
+        settings=settings_for(settings, loader, **own),
+        **{"access": "by index", "continued": "not by itself", **more},
+    )
 
 
 def settings_for(settings: ReadSettings, loader: str, **own: Any) -> ReadSettings:
     """Return the settings that a loader takes, with those of the row in their place."""
     same = settings.reader is READERS[loader]
     kept = {
-        field.name: getattr(settings, field.name)
-        for field in fields(settings)
-        if field.name not in _OF_THE_ROWS and SETTING_BY_FIELD[field.name].is_read_by(loader)
+        name: getattr(settings, name)
+        for name in SETTING_BY_FIELD
+        if name not in _OF_THE_ROWS and SETTING_BY_FIELD[name].is_read_by(loader)
     }
     kept["batch"] = DEFAULT_BATCH if settings.batch is None else settings.batch
     if same:
@@ -89,31 +103,15 @@ def buffer_seed_of(settings: ReadSettings) -> int:
     return _BUFFER_SEED if settings.buffer_seed is None else settings.buffer_seed
 
 
-def _of_any(loader: Loader, settings: ReadSettings) -> Way:
-    seed = {"shuffle_seed": seed_of(settings)} if "shuffle_seed" in loader.takes else {}
-    return Way(
-        reader=loader.title,
-        settings=settings_for(settings, loader.name, **seed),
-        access="by index",
-        continued="not by itself",
-    )
-
-
 def _of_tfds(settings: ReadSettings) -> Iterator[Way]:
     files = not settings.reader.has_blocks or settings.shuffle_files is not False
     for buffer in _BUFFERS if settings.buffer is None else (settings.buffer,):
         own: dict[str, Any] = {"buffer": buffer, "buffer_seed": buffer_seed_of(settings)}
         if files:
             own["shuffle_seed"] = seed_of(settings)
-        found = settings_for(settings, "tfds", **own)
-        if found.deterministic is False:
-            found = replace(found, deterministic=True)
+        if settings.deterministic is False:
+            own["deterministic"] = True
         size = "whole epoch" if buffer < 0 else f"{buffer:,}"
-        yield Way(
-            reader=f"TFDS: {'files, ' if files else ''}shuffle({size})",
-            settings=found,
-            access="in a row",
-            continued="exactly",
-            by="Position",
-            held=buffer,
-        )
+        reader = f"TFDS: {'files, ' if files else ''}shuffle({size})"
+        own |= {"access": "in a row", "continued": "exactly", "by": "Position", "held": buffer}
+        yield way(settings, "tfds", reader, **own)

@@ -50,8 +50,8 @@ class LocalRunner:
         begin = time.monotonic()
         for task in source:
             if is_remote(task.file.path):
-                batches = ([one] for one in chain([task], source))
-                yield from self._at_once(_count_here, batches, _THREADS)
+                alone = ([one] for one in chain([task], source))
+                yield from self._at_once(_count_here, alone, _THREADS)
             elif self._pays(task, time.monotonic() - begin) and (more := next(source, None)):
                 children = _Children()
                 try:

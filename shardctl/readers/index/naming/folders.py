@@ -10,12 +10,11 @@ from collections.abc import Iterator
 from shardctl.core.text import choices, did_you_mean, quoted
 from shardctl.errors import ShardctlError
 from shardctl.files.stores.store import Store, StoredFile
-from shardctl.files.stores.stored_files import split_path
-from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
+from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote, split_path
 from shardctl.readers.dataset_name import snake_case, version_key
 from shardctl.readers.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
-from shardctl.readers.index.naming.shapes import is_passed_over
-from shardctl.readers.index.naming.shard_sets import split_word
+from shardctl.readers.index.naming.kinds import is_passed_over
+from shardctl.readers.index.naming.split_words import split_word
 
 _LOOKED_AT = 10_000  # names of a folder among which what is near is looked for
 

@@ -96,14 +96,14 @@ def test_shares_are_pieces_with_the_rest_on_the_first_hosts() -> None:
 
 
 REFUSED: tuple[tuple[dict[str, Any], str], ...] = (
-    ({"seed": 2**32}, "shuffle_seed=4294967296: Grain takes seeds from 0 to 4294967295"),
-    ({"seed": -1}, "shuffle_seed=-1"),
-    ({"host_by": "files"}, 'no host_by="files"'),
-    ({"buffer": 3}, "give buffer_seed=N"),
-    ({"buffer": -2, "buffer_seed": 1}, "buffer=-2: Grain shuffles windows of 1 example at least"),
-    ({"buffer": 3, "buffer_seed": -1}, "buffer_seed=-1"),
+    ({"seed": 2**32}, "--shuffle-seed 4294967296: Grain takes seeds from 0 to 4294967295"),
+    ({"seed": -1}, "--shuffle-seed -1"),
+    ({"host_by": "files"}, "no --host-by files"),
+    ({"buffer": 3}, "give --buffer-seed N"),
+    ({"buffer": -2, "buffer_seed": 1}, "--buffer -2: Grain shuffles windows of 1 example at least"),
+    ({"buffer": 3, "buffer_seed": -1}, "--buffer-seed -1"),
     ({"buffer": 3, "buffer_seed": 2**32 - 3}, "number of the window, up to 3"),
-    ({"buffer": 3, "buffer_seed": 1, "host": (0, 2)}, 'share by host_by="examples"'),
+    ({"buffer": 3, "buffer_seed": 1, "host": (0, 2)}, "share by --host-by examples"),
     ({"host_by": "examples", "drop_shard_remainder": True}, "drops nothing"),
     ({"host": (10, 11), "epochs": 2}, "host 10 of 11 has no example of its own"),
     ({"num_examples": 0}, "IndexSampler refuses to read no examples"),

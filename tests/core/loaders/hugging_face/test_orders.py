@@ -137,11 +137,11 @@ def test_an_empty_shard_is_a_shard() -> None:
     [
         ({"buffer": 16, "streaming": False, "seed": 1}, "reads by index"),
         ({"host_by": "files"}, "one run of a Dataset"),
-        ({"input_shards": 3}, "needs streaming=True"),
+        ({"input_shards": 3}, "needs --streaming"),
         ({"seed": -1}, "0 or more"),
         ({"buffer": -2, "seed": 1}, "1 example or more"),
         ({"buffer": 1 << 30, "seed": 1}, "takes about"),
-        ({"input_shards": 3, "streaming": True}, "is read with shuffle_seed=N only"),
+        ({"input_shards": 3, "streaming": True}, "is read with --shuffle-seed N only"),
         ({**STREAM, "input_shards": 3, "version": "4.8.5"}, "came with 5.0.0"),
         ({**STREAM, "shares": True, "host_by": "files", "version": "5.0.1"}, "came with 5.1.0"),
         ({**STREAM, "shares": True, "num_hosts": 3, "host_by": "files"}, "2 shards on 3 hosts"),
@@ -160,7 +160,7 @@ def test_what_the_library_refuses_is_refused_by_name(
 
 
 def test_a_buffer_without_a_seed_is_open() -> None:
-    with pytest.raises(UnpredictableOrderError, match="shuffle_seed"):
+    with pytest.raises(UnpredictableOrderError, match="--shuffle-seed"):
         handed_out(asked(buffer=16))
 
 

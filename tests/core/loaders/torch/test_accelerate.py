@@ -47,7 +47,7 @@ def test_all_processes_have_whole_batches_and_as_many_of_them() -> None:
 
 def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_torchs() -> None:
     (said,) = handed_out(asked_of({"n": 9, "batch": 2, "seed": 1})).assumptions
-    assert "Accelerator() alone has another order, which shuffle=True with global_seed=N" in said
+    assert "Accelerator() alone has another order, which --shuffle with --global-seed N" in said
     settings = {"n": 9, "batch": 2, "global_seed": 1, "shuffle": True, "epochs": 2}
     own, torch = handed_out(asked_of(settings)), LOADERS["torch"].handed_out(asked_of(settings))
     assert own.assumptions == ()
@@ -65,8 +65,8 @@ def test_the_default_of_the_trainer_is_said_and_that_of_accelerate_itself_is_tor
     ("settings", "kind", "said"),
     [
         ({"shuffle": True}, UnpredictableOrderError, "the data_seed or seed of the Trainer"),
-        ({"seed": 1, "batch": None}, UsageError, "give batch=N of one process"),
-        ({"batch": None}, UsageError, "give batch=N of one process"),
+        ({"seed": 1, "batch": None}, UsageError, "give --batch N of one process"),
+        ({"batch": None}, UsageError, "give --batch N of one process"),
         ({"n": 0, "seed": 1}, UsageError, "refuses an empty dataset"),
         ({"seed": 1, "global_seed": 2}, UsageError, "is the data_seed or seed of the Trainer"),
         ({"seed": 1 << 64}, UsageError, "which torch refuses as a seed"),

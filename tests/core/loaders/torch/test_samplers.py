@@ -67,7 +67,11 @@ def test_whether_it_shuffles() -> None:
 @pytest.mark.parametrize(
     ("settings", "kind", "said"),
     [
-        ({"shuffle": True}, UnpredictableOrderError, "give global_seed=N where torch.manual_seed"),
+        (
+            {"shuffle": True},
+            UnpredictableOrderError,
+            "give --global-seed N where torch.manual_seed",
+        ),
         ({"seed": 1, "global_seed": 2}, UsageError, "leave one out"),
         ({"n": 0, "seed": 1}, UsageError, "refuses an empty dataset"),
         ({"seed": 1 << 64}, UsageError, f"is {1 << 64}, which torch refuses as a seed"),
@@ -78,7 +82,7 @@ def test_whether_it_shuffles() -> None:
             UsageError,
             f"the seed {(1 << 64) - 1} . epoch 1 is",
         ),
-        ({"drop_shard_remainder": True}, UsageError, "drop_shard_remainder=True needs host=I/N"),
+        ({"drop_shard_remainder": True}, UsageError, "--drop-shard-remainder needs --host I/N"),
         ({"shares": True, "global_seed": 5}, UsageError, "means nothing to DistributedSampler"),
     ],
 )

@@ -121,7 +121,7 @@ def agrees_by_hand(case: Sharing) -> None:
         assert counts(found["SC034"].why)[:2] == [min(steps), max(steps)]
         dropped = [num_batches(len(host) * epochs, batch, True) for host in shares]
         cures = not drop and min(dropped) == max(dropped)
-        assert ("drop_remainder=True" in found["SC034"].fix) == cures
+        assert ("--drop-remainder" in found["SC034"].fix) == cures
     idle = sum(not host for host in shares)
     few = host_by != "examples" and num_files < num_hosts
     assert ("SC031" in found) == few

@@ -144,7 +144,9 @@ def test_two_plans_are_compared() -> None:
 
 @pytest.mark.parametrize("mode", ["at-most-once", "at-least-once"])
 def test_no_seed_of_a_stream_is_unknown(mode: Any) -> None:
-    with pytest.raises(UsageError, match=f'^mode="{mode}" is for a buffer whose seed is not known'):
+    with pytest.raises(
+        UsageError, match=f"^--mode '{mode}' is for a buffer whose seed is not known"
+    ):
         resume(TOY, "train", WAYS["hf streams"], consumed=3, mode=mode)
 
 
@@ -163,5 +165,5 @@ def test_what_a_log_leaves_over_is_each_example_once(loader: str) -> None:
 
 
 def test_which_examples_are_a_process_own_no_log_says() -> None:
-    with pytest.raises(UsageError, match=r"^seen with host: which examples .* to_hosts=N$"):
+    with pytest.raises(UsageError, match=r"^--seen with --host: which examples .* --to-hosts N$"):
         shardctl.resume_unseen(TOY, "train", {"loader": "torch", "host": "0/2"}, seen=[1])

@@ -51,7 +51,9 @@ def test_steps_are_batches_of_whatever_size(settings: dict[str, Any]) -> None:
         assert plan.stop is not None
         assert (plan.consumed, plan.stop.steps, plan.stop.in_batch) == (consumed, steps, 0)
         assert plan.warnings == ()
-    with pytest.raises(UsageError, match=f"^steps={len(starts) + 1}: the order has {len(starts)} "):
+    with pytest.raises(
+        UsageError, match=f"^--steps '{len(starts) + 1}': the order has {len(starts)} "
+    ):
         resume_loader(TOY, "train", settings, steps=len(starts) + 1)
 
 
@@ -72,7 +74,7 @@ def test_instructions_that_are_too_many_are_not_listed() -> None:
     assert not plan.num_instructions
     assert plan.advice[-1] == (
         f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan lists; "
-        "simulate with skip=10 and take=199990 names the examples"
+        "simulate with --skip 10 and --take 199990 names the examples"
     )
     in_order = resume_loader("imagenet2012", "train", {"loader": "grain"}, consumed=10)
     assert len(in_order.instructions) == 1024
@@ -81,10 +83,10 @@ def test_instructions_that_are_too_many_are_not_listed() -> None:
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"consumed": 14}, "^consumed=14: the order has 13 examples"),
+        ({"consumed": 14}, "^--consumed '14': the order has 13 examples"),
         ({}, "^say how far the pipeline got"),
         ({"consumed": 1, "steps": 1}, "^say how far the pipeline got"),
-        ({"steps": 1}, "^steps needs batch=N"),
+        ({"steps": 1}, "^--steps needs --batch N"),
     ],
 )
 def test_what_says_nothing_is_refused(given: dict[str, Any], said: str) -> None:

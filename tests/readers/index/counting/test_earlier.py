@@ -7,22 +7,22 @@ from pathlib import Path
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.stores.store import StoredFile
-from shardctl.readers.index.counting.known import EarlierCounts, read_earlier
+from shardctl.readers.index.counting.known import Known, read_earlier
 from shardctl.readers.index.document import IndexedLayout
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import FileContents
 
 FILES = ShardFiles(data_dir="/d", num_shards=3, names=("a", "b", "c"))
 SPLIT = Split(name="train", shard_lengths=(4, 5, 6), files=(FILES,))
-KNOWN = EarlierCounts(
-    IndexedLayout(
-        Dataset(name="d", splits=(SPLIT,), compression="GZIP"),
-        [[10, 20, 30]],
-        [["mtime:1", "etag:x", ""]],
-        [],
-        [],
-    )
+LAYOUT = IndexedLayout(
+    dataset=Dataset(name="d", splits=(SPLIT,), compression="GZIP"),
+    sizes=[[10, 20, 30]],
+    versions=[["mtime:1", "etag:x", ""]],
+    broken=[],
+    paths=[],
+    globs={},
 )
+KNOWN = Known(None, LAYOUT, None)
 
 
 def find(

@@ -31,14 +31,14 @@ def task(path: Path) -> FileToCount:
 
 
 def test_the_cache_learns_what_a_layout_knows(layout: Path) -> None:
-    asked = [task(layout.with_name("a.tfrecord"))]
+    asked = task(layout.with_name("a.tfrecord"))
     with known_counts(cache=True, earlier=None) as known:
-        assert known.find(asked) == [None]
+        assert known.find(asked) is None
     with known_counts(cache=True, earlier=layout) as known:
-        assert known.find(asked) == [FileContents(num_records=1, num_bytes=17)]
+        assert known.find(asked) == FileContents(num_records=1, num_bytes=17)
     with known_counts(cache=True, earlier=None) as known:
-        assert known.find(asked) == [FileContents(num_records=1, num_bytes=17)]
+        assert known.find(asked) == FileContents(num_records=1, num_bytes=17)
     with known_counts(cache=False, earlier=None) as known:
-        known.keep(asked[0], FileContents(num_records=1))
-        assert known.find(asked) == [None]
+        known.keep(asked, FileContents(num_records=1))
+        assert known.find(asked) is None
         assert known.warnings == ()

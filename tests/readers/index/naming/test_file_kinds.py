@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.readers.index.naming.shapes import FileKind, file_kind, is_passed_over
+from shardctl.readers.index.naming.kinds import FileKind, file_kind, is_passed_over
 
 
 @pytest.mark.parametrize(

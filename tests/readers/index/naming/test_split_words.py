@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.readers.index.naming.shapes import NUMBER
-from shardctl.readers.index.naming.shard_sets import (
+from shardctl.readers.index.naming.split_words import (
+    NUMBER,
     named_split,
     speaks_of_several,
     split_in_place,

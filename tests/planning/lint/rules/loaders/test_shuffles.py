@@ -29,8 +29,8 @@ def test_what_nothing_shuffles(loader: str) -> None:
 def test_a_shuffle_that_nothing_seeds() -> None:
     (found,) = lint("mnist", "train", {"loader": "torch", "shuffle": True}).findings
     assert found.rule.code == "SC006"
-    assert found.why.startswith("train: shuffle=True without a seed has another order in each run")
-    assert found.fix == "shuffle_seed=N, or shuffle=True with global_seed=N"
+    assert found.why.startswith("train: --shuffle without a seed has another order in each run")
+    assert found.fix == "--shuffle-seed N, or --shuffle with --global-seed N"
 
 
 def test_rules_about_tf_data_are_silent_and_those_about_specs_are_not() -> None:
