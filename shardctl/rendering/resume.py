@@ -10,9 +10,8 @@ from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
-from shardctl.planning.resume.promises import BrokenPromise
-from shardctl.planning.resume.proof import Proof
+from shardctl.files.plan.document import instruction_rows, plan_json, plan_yaml
+from shardctl.planning.resume.proof import BrokenPromise, Proof
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import (

@@ -10,7 +10,7 @@ from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.resume.resume_plan import PlanListing
 from shardctl.files import comparable_file
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan.document import plan_json, plan_yaml
 from shardctl.files.yaml_text import parse_document
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.tfds_splits import toy_dataset

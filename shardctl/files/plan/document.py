@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from dataclasses import fields as dataclass_fields
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arrays import distinct
+from shardctl.core.columns import Records, RecordStream
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import (
@@ -25,6 +26,7 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files import fields
+from shardctl.files.documents import Document, to_json, to_yaml
 from shardctl.files.head import assumed, identity_head
 
 PLAN_VERSION = 1
@@ -217,3 +219,49 @@ def _of_words(text: str) -> dict[str, object]:
     names = [field.name for field in dataclass_fields(_KINDS[name])]
     of_batch = {"drop_remainder": text.endswith("=True)")} if "drop_remainder" in names else {}
     return {"call": name, **dict(zip(names, values, strict=False)), **of_batch}
+
+
+# A plan to resume as the plan file: JSON or YAML, an instruction a line, for a million as well.
+
+_KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
+
+
+def plan_json(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the plan file as JSON; `extra` fields come last."""
+    return to_json(_written(plan, extra))
+
+
+def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
+    """Yield the plan file as YAML; `extra` fields come last."""
+    return to_yaml(_written(plan, extra))
+
+
+def _written(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Document:
+    document = {**resume_document(plan), **(extra or {})}
+    for part in (document, *document.get("hosts", ())):
+        if part["file_instructions"] is not None:
+            part["file_instructions"] = _records(part["file_instructions"])
+    return document
+
+
+def _records(reads: Reads) -> Records:
+    return reads.records((*_KEYS, "shard_index") if reads.names_repeat else _KEYS)
+
+
+def instruction_rows(plan: ResumePlan) -> RecordStream:
+    """Return a CSV row for each file instruction; the host is empty where the plan is for one."""
+    shares = [(f"{host.index}/{host.count}", host.instructions) for host in plan.hosts]
+    return RecordStream(
+        ("host", *_KEYS),
+        lambda: (
+            (count, [host, *cells])
+            for host, reads in ((None, plan.instructions), *shares)
+            for count, cells in reads.records(_KEYS).pieces()
+        ),
+    )
+
+
+def record_size(reads: Reads) -> int:
+    """Return about how many bytes an instruction takes in a plan file."""
+    record = reads.select(slice(-1, None))
+    return len("".join(to_json({"file_instructions": _records(record)}))) - 33

@@ -14,7 +14,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.planning.eval.evaluation import Evaluation, Hang
+from shardctl.planning.eval.eval import Evaluation, Hang
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.sharing import call_of_hosts
 

@@ -41,8 +41,7 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.planning.file_formats import refuse_open_hosts
-from shardctl.planning.hosts.sharing import OfLoader, Run, Sharing, run_of
-from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.hosts.sharing import OfLoader, Run, Sharing, Strategy, run_of, strategy_of
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.sources import (
     in_one_dataset,

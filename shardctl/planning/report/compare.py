@@ -11,12 +11,11 @@ from typing import Literal
 from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
 from shardctl.core.provided import provided
-from shardctl.core.snapshot.hash_tree import differing_blocks
+from shardctl.core.snapshot.order_tree import differing_blocks
 from shardctl.core.text import in_short
 from shardctl.errors import ShardctlError
 from shardctl.planning.diff.causes import Cause, dataset_causes
-from shardctl.planning.diff.diff import Diff, Id, TwoOrders, diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import Diff, Id, PinnedOrder, TwoOrders, diff
 from shardctl.planning.quality.quality import DEFAULT_WINDOW
 from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
 from shardctl.planning.report.question import STAND_IN_HOSTS, refuse_counts

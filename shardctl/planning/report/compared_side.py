@@ -14,9 +14,8 @@ from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_see
 from shardctl.core.snapshot.order_tree import digests_of
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.diff.pinned_order import PinnedOrder
-from shardctl.planning.eval.eval import evaluate, of_training
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.diff.diff import PinnedOrder
+from shardctl.planning.eval.eval import Evaluation, evaluate, of_training
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
 from shardctl.planning.order import PlannedOrder, as_warnings, plan_order

@@ -14,7 +14,7 @@ from shardctl.core.hosts.host_reads import HostReads
 from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import OUTSTANDING, Strategy
+from shardctl.planning.hosts.sharing import OUTSTANDING, Strategy
 from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside, num_rows
 from shardctl.rendering.text.quantities import (

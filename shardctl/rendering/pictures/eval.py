@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.text import counted, printable
 from shardctl.planning.eval.advice import hang_sentence
-from shardctl.planning.eval.evaluation import (
+from shardctl.planning.eval.eval import (
     REMAINDERS,
     Evaluation,
     Hang,

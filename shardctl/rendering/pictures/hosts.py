@@ -8,7 +8,7 @@ from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.text import counted, first_upper
 from shardctl.planning.hosts.advice import reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.sharing import Strategy
 from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
 from shardctl.rendering.pictures.axes import round_ticks

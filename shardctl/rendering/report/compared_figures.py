@@ -13,7 +13,7 @@ from shardctl.core.stages.text import text_of
 from shardctl.core.text import counted, first_upper
 from shardctl.errors import ShardctlError
 from shardctl.planning.diff.diff import Diff
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.quality.score import meaning

@@ -13,7 +13,7 @@ from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.files.head import own_version
 from shardctl.planning.config import SettingInForce
 from shardctl.planning.eval.advice import advice, call_of
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.quality.quality import Quality

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from shardctl.planning.eval.evaluation import Evaluation, Hang, HostGroup, host_groups
+from shardctl.planning.eval.eval import Evaluation, Hang, HostGroup, host_groups
 from shardctl.rendering.terminal.bars import beside, tick_line
 from shardctl.rendering.text.quantities import counts_between, short_count
 from shardctl.rendering.text.step_rows import (

@@ -16,7 +16,7 @@ from shardctl.core.settings.table import SETTINGS, InForce
 from shardctl.core.text import counted, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head
-from shardctl.planning.eval.evaluation import Evaluation, HostGroup, Span
+from shardctl.planning.eval.eval import Evaluation, HostGroup, Span
 from shardctl.planning.shard_map import Strips, Visit, blocks_of
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counts_between
@@ -127,7 +127,7 @@ def hosts_of(group: HostGroup) -> str:
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> from shardctl.planning.eval.eval import evaluate
-    >>> from shardctl.planning.eval.evaluation import host_groups
+    >>> from shardctl.planning.eval.eval import host_groups
     >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
     >>> [hosts_of(group) for group in host_groups(evaluate(odd, batch=64, hosts=8), 4)]
     ['0', '1–7']

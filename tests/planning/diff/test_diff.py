@@ -12,10 +12,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot import snapshot as pinned_layout
-from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
+from shardctl.core.snapshot.order_tree import HashTree, leaf_size
 from shardctl.core.tfds_rules import ORDER_RULES
-from shardctl.planning.diff.diff import diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder, diff
 from shardctl.planning.order import plan_order
 from shardctl.planning.snapshot import snapshot
 from tests.cases import FUZZ, check_cases

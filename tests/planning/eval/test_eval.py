@@ -13,8 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.advice import advice, problems
-from shardctl.planning.eval.eval import evaluate, of_training
-from shardctl.planning.eval.evaluation import REMAINDERS, Hang
+from shardctl.planning.eval.eval import REMAINDERS, Hang, evaluate, of_training
 from tests.cases import add_cases, check_cases
 from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
 

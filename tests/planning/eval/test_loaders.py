@@ -9,8 +9,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.loaders.loader import LOADERS
 from shardctl.planning.eval.advice import advice
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Remainder
+from shardctl.planning.eval.eval import Remainder, evaluate
 from shardctl.planning.hosts import sharing
 from shardctl.planning.order import plan_order
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.rendering.pictures.eval import eval_pictures
 from shardctl.rendering.pictures.picture import WIDTH, Box, Label, Line, Picture
 from shardctl.rendering.pictures.svg import svg_file

@@ -15,8 +15,8 @@ import shardctl.tfds
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
+from shardctl.files.plan.document import plan_json, plan_yaml
 from shardctl.files.plan.reader import read_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.several_folders import merge_datasets
