@@ -165,10 +165,7 @@ def resume_on_hosts(
         hosts=shares,
         warnings=(
             *planned[0].warnings,
-            *_as_shared(settings, first),
-            *_several_epochs(found.epochs),
-            *_as_listed(found, first),
-            *_dropped(int(dropped.sum())),
+            *_warnings(settings, first, found, int(dropped.sum())),
         ),
     )
 
@@ -213,9 +210,11 @@ def _of_library(settings: ReadSettings, last: int, follow: int, to_hosts: int) -
     )
 
 
-def _as_shared(settings: ReadSettings, order: Order) -> Iterator[str]:
-    """Yield how hosts are taken to share what stages read, where these do not say so."""
-    host = order.settings.host
+def _warnings(
+    settings: ReadSettings, order: Order, found: LeftOver, num_dropped: int
+) -> Iterator[str]:
+    """Yield what is assumed of the hosts, and what becomes of what they have left."""
+    host, epochs = order.settings.host, found.epochs
     if settings.stages and host is not None and host.count > 1:
         yield phrase(
             "assumed: each host reads its own part, as {host_by=} has it, for no stage says how "
@@ -224,10 +223,11 @@ def _as_shared(settings: ReadSettings, order: Order) -> Iterator[str]:
             host.count,
             host_by=settings.host_by,
         )
-
-
-def _as_listed(found: LeftOver, order: Order) -> Iterator[str]:
-    """Yield what a list of examples is not: padded, mixed or shuffled as the pipeline would."""
+    if len(epochs) > 1:
+        yield (
+            f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of each is shared "
+            "out as one"
+        )
     if found.num_again:
         yield (
             f"{counted(found.num_again, 'example')} that hosts were to read again, to be as many "
@@ -238,6 +238,9 @@ def _as_listed(found: LeftOver, order: Order) -> Iterator[str]:
             "what is left of all epochs is listed, since they are mixed: by a shuffle behind the "
             "repeat, or among several readers, whose weights the rest does not keep"
         )
+    if num_dropped:
+        lost = counted(num_dropped, "example")
+        yield phrase("{drop_remainder}: each new host drops a last batch, {} in all", lost)
 
 
 def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
@@ -287,17 +290,6 @@ def _spread(several: Sequence[Reads]) -> Reads:
     return joined(several).select(np.argsort(np.concatenate(middles), kind="stable"))
 
 
-def _dropped(num_dropped: int) -> tuple[str, ...]:
-    if not num_dropped:
-        return ()
-    return (
-        phrase(
-            "{drop_remainder=True}: each new host drops a last batch of its own, {} in all",
-            counted(num_dropped, "example"),
-        ),
-    )
-
-
 def _refuse_epochs(order: ReaderOrder, follow: int, to_hosts: int) -> None:
     """Refuse epochs to follow that TFDS does not share: of fewer files than hosts."""
     mode, num_files = order.settings.host_mode, len(order.reads)
@@ -338,15 +330,6 @@ def _counts(
         except UsageError as error:
             raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
     return counts
-
-
-def _several_epochs(epochs: range) -> tuple[str, ...]:
-    if len(epochs) == 1:
-        return ()
-    return (
-        f"the hosts are in epochs {epochs[0]} to {epochs[-1]}: what is left of each is shared out "
-        "as one",
-    )
 
 
 def even_shares(reads: Reads, num_hosts: int) -> tuple[HostShare, ...]:
