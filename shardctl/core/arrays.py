@@ -16,6 +16,7 @@ from shardctl.errors import UsageError
 Int64s = NDArray[np.int64]
 _PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
 _KEPT_BYTES = 1 << 23
+_FEW_KEYS = 16  # are told apart one by one faster than sorted
 _MANY = 1 << 10  # numbers that are looked up in so many others
 
 
@@ -222,6 +223,23 @@ def distinct(values: Int64s) -> Int64s:
     # The first of each run of equal values.
     first = np.concatenate([[True], ascending[1:] != ascending[:-1]])
     return ascending[np.flatnonzero(first)]
+
+
+def groups_of(keys: Int64s) -> Iterator[tuple[int, Int64s]]:
+    """Yield each distinct key, ascending, and the places where it is.
+
+    >>> [(key, places.tolist()) for key, places in groups_of(np.array([3, 1, 3]))]
+    [(1, [1]), (3, [0, 2])]
+    """
+    if not len(keys):
+        return
+    least, most = int(keys.min()), int(keys.max())
+    if most - least < _FEW_KEYS:
+        groups = (np.flatnonzero(keys == key) for key in range(least, most + 1))
+    else:
+        order = np.argsort(keys, kind="stable")
+        groups = iter(np.split(order, np.flatnonzero(np.diff(keys[order])) + 1))
+    yield from ((int(keys[here[0]]), here) for here in groups if len(here))
 
 
 def last_not_above(ascending: Int64s, values: Int64s) -> Int64s:

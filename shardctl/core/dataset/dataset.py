@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 # The lengths of shards that TFDS writes: boundaries at round(num_examples * i / num_shards).
 
 _FEW = 1 << 14  # up to so many shards cost less than importing NumPy
-_LENGTHS_AT_ONCE = 1 << 18
-_EXACT = 1 << 52  # below it every half is a float
+_EXACT = 1 << 53  # up to it floats hold every whole number
 
 
 def even_lengths(num_examples: int, num_shards: int) -> Sequence[int]:
@@ -43,36 +42,16 @@ def even_lengths(num_examples: int, num_shards: int) -> Sequence[int]:
     >>> even_lengths(10, 4)
     (2, 3, 3, 2)
     """
-    if num_shards <= _FEW or num_examples >= _EXACT:
+    if num_shards <= _FEW or num_examples * num_shards >= _EXACT:
         ends = [round(num_examples * i / num_shards) for i in range(1, num_shards + 1)]
         return tuple(b - a for a, b in itertools.pairwise(itertools.chain((0,), ends)))
-    return _of_many(num_examples, num_shards)
-
-
-def _of_many(num_examples: int, num_shards: int) -> PackedInts:
     import numpy as np
 
-    each, rest = divmod(num_examples, num_shards)
-    lengths = np.empty(num_shards, np.int64)
-    before = 0
-    for start in range(0, num_shards, _LENGTHS_AT_ONCE):
-        i = np.arange(start + 1, min(start + _LENGTHS_AT_ONCE, num_shards) + 1, dtype=np.int64)
-        # The true quotient: a whole number, and a fraction of `num_shards`.
-        further, fraction = np.divmod(rest * i, num_shards)
-        ends = each * i + further
-        from_half = 2 * fraction - num_shards
-        # So near to a half the float may be the half itself, which is rounded to even: there it is
-        # divided as TFDS does. A float lies within 2**-53 of the quotient, of itself.
-        distance = np.abs(from_half)
-        near = np.flatnonzero(
-            (distance * 2.0**50 <= ends.astype(float) * num_shards) & (distance > 0)
-        )
-        ends += np.where(distance > 0, from_half > 0, ends & 1)
-        for place in near.tolist():
-            ends[place] = round(num_examples * int(i[place]) / num_shards)
-        lengths[start : start + len(i)] = np.diff(ends, prepend=before)
-        before = int(ends[-1])
-    return PackedInts.of_int64s(lengths)
+    # Floats hold the products, so that the quotients are those of Python.
+    bounds = np.arange(num_shards + 1, dtype=np.float64)
+    bounds *= num_examples
+    bounds /= num_shards
+    return PackedInts.of_int64s(np.diff(np.rint(bounds, out=bounds)).astype(np.int64))
 
 
 # Origins of datasets whose examples were counted, since no metadata says how many there are.

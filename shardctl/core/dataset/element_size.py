@@ -62,23 +62,14 @@ def element_size(
     known = dataset.example_size
     overhead = TENSOR_OVERHEAD * (1 if known is None else max(1, known.num_tensors))
     if example_bytes is not None:
-        return ElementSize(
-            num_bytes=Fraction(example_bytes + overhead), basis="given", overhead=overhead
-        )
-    of_features = None if known is None else known.num_bytes + overhead
-    if known is not None and not known.unknown:
-        return ElementSize(
-            num_bytes=Fraction(known.num_bytes + overhead), basis="features", overhead=overhead
-        )
+        size = Fraction(example_bytes + overhead)
+        return ElementSize(num_bytes=size, basis="given", overhead=overhead)
     unknown = () if known is None else known.unknown
-    stored = _stored(splits)
-    if stored is not None and (of_features is None or stored > of_features):
-        return ElementSize(num_bytes=stored, basis="stored", unknown=unknown)
-    if of_features is not None:
-        return ElementSize(
-            num_bytes=Fraction(of_features), basis="features", unknown=unknown, overhead=overhead
-        )
-    return None
+    stored = None if known is not None and not unknown else _stored(splits)
+    if known is None or (stored is not None and stored > known.num_bytes + overhead):
+        return stored and ElementSize(num_bytes=stored, basis="stored", unknown=unknown)
+    size = Fraction(known.num_bytes + overhead)
+    return ElementSize(num_bytes=size, basis="features", unknown=unknown, overhead=overhead)
 
 
 def _stored(splits: Sequence[Split]) -> Fraction | None:

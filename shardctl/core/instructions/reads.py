@@ -13,10 +13,10 @@ from shardctl.core.arrays import (
     chosen,
     constant,
     distinct,
+    is_ascending,
     is_constant,
     joined_arrays,
     joined_constants,
-    pieces,
     run_of,
     same_numbers,
 )
@@ -239,18 +239,14 @@ class Reads:
         Rows that read no example are left out; rows that read the same example stay two rows.
         """
         reads = self if self.take.all() else self.select(np.flatnonzero(self.take))
-        if not reads._in_file_order():
+        if not (is_constant(reads.split) and is_ascending(reads.shard)):
             # By split, then shard, then skip: lexsort takes its first key last.
             keys = (reads.skip, reads.shard, *(() if is_constant(reads.split) else (reads.split,)))
             reads = reads.select(np.lexsort(keys))
-        starts = np.ones(len(reads), bool)
-        for at in pieces(len(reads) - 1):
-            before, after = reads.select(at), reads.select(slice(at.start + 1, at.stop + 1))
-            starts[at.start + 1 : at.stop + 1] = (
-                (after.split != before.split)
-                | (after.shard != before.shard)
-                | (after.skip != before.skip + before.take)
-            )
+        goes_on = reads.skip[:-1] + reads.take[:-1] == reads.skip[1:]
+        goes_on &= np.diff(reads.shard) == 0
+        goes_on &= np.diff(reads.split) == 0
+        starts = np.concatenate([np.ones(min(1, len(reads)), bool), ~goes_on])
         if starts.all():
             return reads
         first = np.flatnonzero(starts)
@@ -261,18 +257,6 @@ class Reads:
         del first  # as long as a column: the last one goes without it
         shard = reads.shard[starts]
         return Reads(files=reads.files, part=part, split=split, shard=shard, skip=skip, take=take)
-
-    def _in_file_order(self) -> bool:
-        """Whether the rows lie by split, then shard, then skip."""
-        for at in pieces(len(self) - 1):
-            before, after = self.select(at), self.select(slice(at.start + 1, at.stop + 1))
-            same = after.split == before.split
-            later = (after.shard > before.shard) | (
-                (after.shard == before.shard) & (after.skip >= before.skip)
-            )
-            if not ((after.split > before.split) | (same & later)).all():
-                return False
-        return True
 
     @cached_property
     def _ends(self) -> Int64s:

@@ -7,10 +7,16 @@ from functools import cached_property
 from heapq import heapreplace
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s, exact_sum, is_ascending, last_not_above, pieces
+from shardctl.core.arrays import (
+    Int64s,
+    exact_sum,
+    groups_of,
+    is_ascending,
+    last_not_above,
+    pieces,
+)
 from shardctl.errors import UsageError
 
 # Numbers of shards, of which there are fewer than 2**31, where there are as many as shards.
@@ -127,7 +133,7 @@ def build_schedule(lengths: Int64s, cycle_length: int, block_length: int) -> Sch
     if cycle_length == num_shards:
         opening = np.arange(num_shards)
     else:  # each further shard opens in the slot that comes free first
-        opening, _ = opening_keys(lengths, block_length, list(range(cycle_length)))
+        opening = opening_keys(lengths, block_length, cycle_length)
     opening.setflags(write=False)
     rounds = Rounds.until(_stops(lengths, opening, cycle_length, block_length))
     # What needs the most room on the way comes first.
@@ -226,8 +232,6 @@ class Rounds:
     first_round: Int64s
     first_ordinal: Int64s
     num_active: Int64s
-    latest_first: Int64s
-    zeros_before: tuple[npt.NDArray[np.int32], ...]
 
     @classmethod
     def until(cls, stops: Int64s) -> Rounds:
@@ -246,14 +250,11 @@ class Rounds:
         first_round = np.concatenate([[0], borders])
         num_active = len(stops) - np.concatenate([[0], np.cumsum(num_stopping)])
         visits = np.diff(first_round) * num_active[:-1]
-        latest_first = np.argsort(-stops, kind="stable")
         return cls(
             stops=stops,
             first_round=first_round,
             first_ordinal=np.concatenate([[0], np.cumsum(visits)]),
             num_active=num_active,
-            latest_first=latest_first,
-            zeros_before=_wavelet_tree(latest_first),
         )
 
     def ordinals(self, rounds: Int64s, slots: Int64s) -> Int64s:
@@ -262,77 +263,31 @@ class Rounds:
         # rounds, the tail, and are replaced.
         ordinals = rounds * len(self.stops) + slots
         tail = np.flatnonzero(rounds >= self.first_round[1])
-        if tail.size:
-            rounds, slots = rounds[tail], slots[tail]
-            segment = self.first_round.searchsorted(rounds, side="right") - 1
-            num_active = self.num_active[segment]
-            ordinals[tail] = (
-                self.first_ordinal[segment]
-                + (rounds - self.first_round[segment]) * num_active
-                + self._rank(num_active, slots)
+        segments = self.first_round.searchsorted(rounds[tail], side="right") - 1
+        for segment, here in groups_of(segments):
+            at, active = tail[here], self._active(segment)
+            full_rounds, rank = (
+                rounds[at] - self.first_round[segment],
+                active.searchsorted(slots[at]),
             )
+            ordinals[at] = self.first_ordinal[segment] + full_rounds * len(active) + rank
         return ordinals
 
     def places(self, ordinals: Int64s) -> tuple[Int64s, Int64s]:
         """Return (round, slot), both int64[q], of the visits with these ordinals (int64[q])."""
         rounds, slots = np.divmod(ordinals, len(self.stops))
         tail = np.flatnonzero(ordinals >= self.first_ordinal[1])
-        if tail.size:
-            late = ordinals[tail]
-            # The last segment has no active slot and no visit: no ordinal falls into it.
-            segment = self.first_ordinal[:-1].searchsorted(late, side="right") - 1
-            num_active = self.num_active[segment]
-            full_rounds, rank = np.divmod(late - self.first_ordinal[segment], num_active)
-            rounds[tail] = self.first_round[segment] + full_rounds
-            slots[tail] = self._select(num_active, rank)
+        # The last segment has no active slot and no visit: no ordinal falls into it.
+        segments = self.first_ordinal[:-1].searchsorted(ordinals[tail], side="right") - 1
+        for segment, here in groups_of(segments):
+            at, active = tail[here], self._active(segment)
+            full_rounds, rank = np.divmod(ordinals[at] - self.first_ordinal[segment], len(active))
+            rounds[at], slots[at] = self.first_round[segment] + full_rounds, active[rank]
         return rounds, slots
 
-    def _rank(self, num_active: Int64s, slots: Int64s) -> Int64s:
-        """Return how many of the `num_active` slots that stop last are smaller than `slots`."""
-        # Down the tree along the bits of each slot: `inside` counts the active slots in the node.
-        inside, rank = num_active, np.zeros_like(slots)
-        for bit, zeros_before in _levels(self.zeros_before):
-            node = slots >> (bit + 1) << (bit + 1)
-            zeros = zeros_before[node + inside] - zeros_before[node]
-            is_one = (slots >> bit & 1).astype(bool)
-            rank += np.where(is_one, zeros, 0)
-            inside = np.where(is_one, inside - zeros, zeros)
-        return rank
-
-    def _select(self, num_active: Int64s, rank: Int64s) -> Int64s:
-        """Return the slot with this rank among the `num_active` slots that stop last."""
-        # Down the tree to where the rank falls; the bits of the path are the slot.
-        inside, slots = num_active, np.zeros_like(rank)
-        for bit, zeros_before in _levels(self.zeros_before):
-            zeros = zeros_before[slots + inside] - zeros_before[slots]
-            is_one = rank >= zeros
-            rank = np.where(is_one, rank - zeros, rank)
-            inside = np.where(is_one, inside - zeros, zeros)
-            slots += is_one.astype(np.int64) << bit
-        return slots
-
-
-def _wavelet_tree(values: Int64s) -> tuple[npt.NDArray[np.int32], ...]:
-    """Return, for each bit from the highest, the count of zero bits before each place.
-
-    `values` is a permutation of 0..n-1, so that the node of the values sharing their high bits
-    starts, at its level, at the smallest of them: no table of nodes is needed. The tree answers
-    "how many of the first a values are below s" and its inverse in log2(n) steps (Grossi, Gupta
-    and Vitter 2003), for any mix of a, which a loop over the stops could not.
-    """
-    levels = []
-    for bit in reversed(range((len(values) - 1).bit_length())):
-        values = values[np.argsort(values >> (bit + 1), kind="stable")]
-        zeros = np.zeros(len(values) + 1, dtype=np.int32)
-        np.cumsum((values >> bit & 1) == 0, out=zeros[1:])
-        levels.append(zeros)
-    return tuple(levels)
-
-
-def _levels(
-    zeros_before: tuple[npt.NDArray[np.int32], ...],
-) -> list[tuple[int, npt.NDArray[np.int32]]]:
-    return list(zip(reversed(range(len(zeros_before))), zeros_before, strict=True))
+    def _active(self, segment: int) -> Int64s:
+        """Return the slots that are visited in the rounds of a segment, ascending."""
+        return np.flatnonzero(self.stops > self.first_round[segment])
 
 
 # When each shard of an interleave opens: in the slot that comes free first.
@@ -345,53 +300,37 @@ _PIECE = 1 << 14  # shards whose lists stay in the cache
 _TRIED = 8  # batches before their size tells anything
 
 
-def opening_keys(lengths: Int64s, block_length: int, free: list[int]) -> tuple[Int64s, list[int]]:
-    """Return round * C + slot of the first visits to shards, int64[n], and the free keys after.
+def opening_keys(lengths: Int64s, block_length: int, num_slots: int) -> Int64s:
+    """Return round * num_slots + slot of the first visits to shards, int64[n], ascending.
 
-    `lengths` (int64[n]) are in the order of opening. `free` holds, for each of the C slots, such a
-    key of the first visit that is free, ascending: 0 to C - 1 before anything is read. So
-    lists that are read one after the other without a gap can be given one by one. A shard of L
-    examples takes L // block_length + 1 visits. The keys are ascending, and have to be below 2**63;
-    those that are free after may be larger.
+    `lengths` (int64[n]) are in the order of opening; there are no fewer shards than slots. A shard
+    of L examples takes L // block_length + 1 visits. The keys have to be below 2**63.
 
-    >>> keys, free = opening_keys(np.array([3, 0, 2, 1]), 2, [0, 1])
-    >>> keys.tolist(), free
-    ([0, 1, 3, 4], [6, 7])
-    >>> opening_keys(np.array([3, 0]), 2, [0, 1])
-    (array([0, 1]), [3, 4])
+    >>> opening_keys(np.array([3, 0, 2, 1]), 2, 2).tolist()
+    [0, 1, 3, 4]
     """
     keys = np.zeros(len(lengths), np.int64)
     if not len(lengths):
-        return keys, free
+        return keys
     fewest, most = int(lengths.min()) // block_length + 1, int(lengths.max()) // block_length + 1
-    if len(free) == 1:
+    if num_slots == 1:
         np.cumsum(lengths[:-1] // block_length + 1, out=keys[1:])
-        keys += free[0]
-        return keys, [int(keys[-1]) + int(lengths[-1]) // block_length + 1]
-    if fewest == most and free[-1] < free[0] + most * len(free):
-        return _in_turn(keys, most * len(free), free)
-    num_slots = len(free)
-    piece = max(_PIECE, 4 * num_slots)
-    for start in range(0, len(lengths), piece):
-        visits = lengths[start : start + piece] // block_length + 1
-        done, free = _in_batches(keys[start : start + piece], visits, free)
-        keys[start + done : start + piece] = [
+        return keys
+    if fewest == most:  # the slots come free in turn, as those of most datasets do
+        for piece in pieces(len(keys)):
+            turns, slots = np.divmod(np.arange(piece.start, piece.stop), num_slots)
+            keys[piece] = turns * (most * num_slots) + slots
+        return keys
+    free = list(range(num_slots))
+    size = max(_PIECE, 4 * num_slots)
+    for start in range(0, len(lengths), size):
+        visits = lengths[start : start + size] // block_length + 1
+        done, free = _in_batches(keys[start : start + size], visits, free)
+        keys[start + done : start + size] = [
             heapreplace(free, free[0] + count * num_slots) for count in visits[done:].tolist()
         ]
         free.sort()
-    return keys, free
-
-
-def _in_turn(keys: Int64s, step: int, free: list[int]) -> tuple[Int64s, list[int]]:
-    """Open shards that are alike: the slots come free in turn, as those of most datasets do."""
-    num_slots = len(free)
-    first = np.array(free[: len(keys)], np.int64)
-    for piece in pieces(len(keys)):
-        turns, slots = np.divmod(np.arange(piece.start, piece.stop), num_slots)
-        keys[piece] = turns * step + first[slots]
-    turns_done, slot = divmod(len(keys), num_slots)
-    rest = [key + turns_done * step for key in free[slot:]]
-    return keys, rest + [key + (turns_done + 1) * step for key in free[:slot]]
+    return keys
 
 
 def _in_batches(keys: Int64s, visits: Int64s, free: list[int]) -> tuple[int, list[int]]:

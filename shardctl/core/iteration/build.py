@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import singledispatchmethod
 
 from shardctl.core.iteration.iteration import Node
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
@@ -60,189 +59,137 @@ def build(
         UsageError: TensorFlow refuses the pipeline, or its batches differ in a way that hides rows.
     """
     options = options_of(pipeline)
-    builder = Builder(
-        source=source,
-        seeds=seeds or ScriptSeeds(),
-        options=options,
-        rewrites=Rewrites.of(options),
-        kept=kept,
-    )
+    builder = Builder(source=source, seeds=seeds or ScriptSeeds(), options=options, kept=kept)
     return builder.node_of(optimized(pipeline))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Builder:
-    """Makes the nodes of parts; those of one part more are registered as `stage_node`s here are."""
+    """Makes the nodes of parts, each by its function in `NODES`."""
 
     source: SourceOf
     seeds: ScriptSeeds
-
     options: WithOptions
-    rewrites: Rewrites
     kept: PassingOf | None
     shared: dict[str, tuple[call.Pipeline, Node]] = field(default_factory=dict)
 
     def node_of(self, pipeline: call.Pipeline) -> Node:
-        self._check(pipeline.source)
-        node = self.source_node(pipeline.source)
-        for index, stage in enumerate(pipeline.stages):
-            self._check(stage)
-            if self._fuses(pipeline, index):
+        node = self._made(pipeline.source)
+        before = _last_stage(pipeline.source)  # which a first stage may become one op with
+        for stage in pipeline.stages:
+            if before is not None and fuses(before, stage, self.options):
                 assert isinstance(node, Shuffle)
-                node = _fused(node, stage)
+                assert isinstance(stage, call.Repeat)
+                node = Shuffle(node.child, node.buffer, node.generator, stage.count)
             else:
-                node = self.stage_node(stage, node)
+                node = self._made(stage, node)
+            before = stage
         return node
 
-    def _fuses(self, pipeline: call.Pipeline, index: int) -> bool:
-        """Whether a stage becomes one op with the one before, which may be that of its source."""
-        if index:
-            return self.rewrites.fuses(pipeline.stages, index)
-        before = _last_stage(pipeline.source)
-        return before is not None and self.rewrites.fuses((before, pipeline.stages[0]), 1)
+    def _made(self, part: parts.Part, *node: Node) -> Node:
+        # A shuffle without a seed is refused where its order is asked for.
+        if not isinstance(part, call.Shuffle | call.SampleFromDatasets):
+            reason = part.why_open(self.options.deterministic, self.seeds.global_seed)
+            if reason is not None:
+                raise UnpredictableOrderError(f"{part.called} leaves the order open: {reason}")
+        if type(part) not in NODES:
+            raise UsageError(f"no order of {part.name}")
+        return NODES[type(part)](self, part, *node)
 
-    def _check(self, stage: parts.Part) -> None:
-        if isinstance(stage, call.Shuffle | call.SampleFromDatasets):
-            return
-        reason = stage.why_open(self.options.deterministic, self.seeds.global_seed)
-        if reason is not None:
-            raise UnpredictableOrderError(f"{stage.called} leaves the order open: {reason}")
+    def generator(
+        self, seed: int | tuple[int, int] | None, reshuffles: bool | None, stage: str
+    ) -> SeedGenerator:
+        return SeedGenerator(self.seeds.kernel(seed), reshuffles, stage=stage)
 
-    @singledispatchmethod
-    def source_node(self, source: parts.Source) -> Node:
-        raise UsageError(f"no order of {source.name}")
-
-    @source_node.register
-    def _(self, source: call.Read) -> Node:
-        return self.source(source)
-
-    @source_node.register
-    def _(self, source: call.Range) -> Node:
-        return Source(range(source.stop))
-
-    @source_node.register
-    def _(self, source: call.Values) -> Node:
-        return Source(source.values)
-
-    @source_node.register
-    def _(self, source: call.Zip) -> Node:
-        return Zip([self.node_of(one) for one in source.inputs])
-
-    @source_node.register
-    def _(self, source: call.SampleFromDatasets) -> Node:
-        inputs = [self.node_of(one) for one in source.inputs]
-        # Those of weight 0 are built too, and left out.
-        numbers = source.kept_inputs
-        if not numbers:
-            return Strided(inputs[0], limit=0)
-        if len(numbers) == 1:
-            return inputs[numbers[0]]
-        if source.weights is None:
-            cumulative = uniform_cumulative(len(inputs))
-        else:
-            weights = [source.weights[number] for number in numbers]
-            cumulative = cumulative_of(weights, source.weights_dtype)
-        generator = SeedGenerator(
-            self.seeds.kernel(source.seed), source.rerandomize is True, stage=source.name
-        )
-        choices = Sampled(generator, cumulative)
-        data = [inputs[number] for number in numbers]
-        return Directed(data, choices, stop_on_empty=source.stop_on_empty)
-
-    @source_node.register
-    def _(self, source: call.ChooseFromDatasets) -> Node:
-        inputs = [self.node_of(one) for one in source.inputs]
-        _check_choices(source.choices)
-        choices = Chosen(self.node_of(source.choices))
-        return Directed(inputs, choices, stop_on_empty=source.stop_on_empty)
-
-    @source_node.register
-    def _(self, source: call.Shared) -> Node:
-        known = self.shared.get(source.label)
-        if known is None:
-            known = self.shared[source.label] = source.pipeline, self.node_of(source.pipeline)
-        elif known[0] != source.pipeline:
-            raise UsageError(
-                f"shared: two different pipelines are called {quoted(source.label)}; one label is "
-                "one dataset object"
-            )
-        return known[1]
-
-    @singledispatchmethod
-    def stage_node(self, stage: parts.Stage, node: Node) -> Node:
-        raise UsageError(f"no order of {stage.name}")
-
-    @stage_node.register
-    def _(self, stage: call.Shuffle, node: Node) -> Node:
-        text = f"shuffle({stage.buffer})"
-        generator = SeedGenerator(self.seeds.kernel(stage.seed), stage.reshuffle, stage=text)
-        return Shuffle(node, stage.buffer, generator)
-
-    @stage_node.register
-    def _(self, stage: call.Repeat, node: Node) -> Node:
-        return Repeat(node, stage.count)
-
-    @stage_node.register
-    def _(self, stage: call.Batch, node: Node) -> Node:
-        return Batch(node, stage.size, drop_remainder=stage.drop_remainder)
-
-    @stage_node.register
-    def _(self, stage: call.Unbatch, node: Node) -> Node:
-        return Unbatch(node)
-
-    @stage_node.register
-    def _(self, stage: call.Shard, node: Node) -> Node:
-        return Strided(node, first=stage.index, stride=stage.num_shards)
-
-    @stage_node.register
-    def _(self, stage: call.Take, node: Node) -> Node:
-        return Strided(node, limit=None if stage.count < 0 else stage.count)
-
-    @stage_node.register
-    def _(self, stage: call.Skip, node: Node) -> Node:
-        if stage.count < 0:
-            return Strided(node, first=1, limit=0)
-        return Strided(node, first=stage.count)
-
-    @stage_node.register
-    def _(self, stage: call.Cache, node: Node) -> Node:
-        return Cache(node)
-
-    @stage_node.register
-    def _(self, stage: call.Map, node: Node) -> Node:
-        return self._read_ahead(node, 0 if stage.calls is None else stage.calls)
-
-    @stage_node.register
-    def _(self, stage: call.Prefetch, node: Node) -> Node:
-        return self._read_ahead(node, stage.size, has_prefetch=True)
-
-    @stage_node.register
-    def _(self, stage: call.AssertCardinality, node: Node) -> Node:
-        return Asserted(node, stage.count)
-
-    @stage_node.register
-    def _(self, stage: call.WithOptions, node: Node) -> Node:
-        return Strided(node)
-
-    @stage_node.register
-    def _(self, stage: call.Concatenate, node: Node) -> Node:
-        return Concatenate(node, self.node_of(stage.other))
-
-    @stage_node.register
-    def _(self, stage: call.Filter, node: Node) -> Node:
-        if self.kept is None:
-            raise UnpredictableOrderError(
-                f"{stage.name}: nothing here says which examples are kept"
-            )
-        return Filter(node, self.kept(stage))
-
-    def _read_ahead(self, node: Node, count: int | str, *, has_prefetch: bool = False) -> Node:
+    def read_ahead(self, node: Node, count: int | str, *, has_prefetch: bool = False) -> Node:
         return Strided(
             node,
             reads_ahead=count if isinstance(count, int) else None,
             warm=self.options.warm_start is True,
             has_prefetch=has_prefetch,
         )
+
+
+def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
+    inputs = [self.node_of(one) for one in source.inputs]
+    # Those of weight 0 are built too, and left out.
+    numbers = source.kept_inputs
+    if not numbers:
+        return Strided(inputs[0], limit=0)
+    if len(numbers) == 1:
+        return inputs[numbers[0]]
+    if source.weights is None:
+        cumulative = uniform_cumulative(len(inputs))
+    else:
+        weights = [source.weights[number] for number in numbers]
+        cumulative = cumulative_of(weights, source.weights_dtype)
+    generator = self.generator(source.seed, source.rerandomize is True, source.name)
+    data = [inputs[number] for number in numbers]
+    return Directed(data, Sampled(generator, cumulative), stop_on_empty=source.stop_on_empty)
+
+
+def _chosen(self: Builder, source: call.ChooseFromDatasets) -> Node:
+    inputs = [self.node_of(one) for one in source.inputs]
+    _check_choices(source.choices)
+    choices = Chosen(self.node_of(source.choices))
+    return Directed(inputs, choices, stop_on_empty=source.stop_on_empty)
+
+
+def _shared(self: Builder, source: call.Shared) -> Node:
+    known = self.shared.get(source.label)
+    if known is None:
+        known = self.shared[source.label] = source.pipeline, self.node_of(source.pipeline)
+    elif known[0] != source.pipeline:
+        raise UsageError(
+            f"shared: two different pipelines are called {quoted(source.label)}; one label is "
+            "one dataset object"
+        )
+    return known[1]
+
+
+def _shuffled(self: Builder, stage: call.Shuffle, node: Node) -> Node:
+    generator = self.generator(stage.seed, stage.reshuffle, f"shuffle({stage.buffer})")
+    return Shuffle(node, stage.buffer, generator)
+
+
+def _skipped(self: Builder, stage: call.Skip, node: Node) -> Node:
+    return Strided(node, first=1, limit=0) if stage.count < 0 else Strided(node, first=stage.count)
+
+
+def _filtered(self: Builder, stage: call.Filter, node: Node) -> Node:
+    if self.kept is None:
+        raise UnpredictableOrderError(f"{stage.name}: nothing here says which examples are kept")
+    return Filter(node, self.kept(stage))
+
+
+# What makes the node of a part: of the builder, the part and, of a stage, the node before it.
+NODES: dict[type[parts.Part], Callable[..., Node]] = {
+    call.Read: lambda self, source: self.source(source),
+    call.Range: lambda self, source: Source(range(source.stop)),
+    call.Values: lambda self, source: Source(source.values),
+    call.Zip: lambda self, source: Zip([self.node_of(one) for one in source.inputs]),
+    call.SampleFromDatasets: _sampled,
+    call.ChooseFromDatasets: _chosen,
+    call.Shared: _shared,
+    call.Shuffle: _shuffled,
+    call.Repeat: lambda self, stage, node: Repeat(node, stage.count),
+    call.Batch: lambda self, stage, node: Batch(
+        node, stage.size, drop_remainder=stage.drop_remainder
+    ),
+    call.Unbatch: lambda self, stage, node: Unbatch(node),
+    call.Shard: lambda self, stage, node: Strided(node, first=stage.index, stride=stage.num_shards),
+    call.Take: lambda self, stage, node: Strided(
+        node, limit=None if stage.count < 0 else stage.count
+    ),
+    call.Skip: _skipped,
+    call.Cache: lambda self, stage, node: Cache(node),
+    call.Map: lambda self, stage, node: self.read_ahead(node, stage.calls or 0),
+    call.Prefetch: lambda self, stage, node: self.read_ahead(node, stage.size, has_prefetch=True),
+    call.AssertCardinality: lambda self, stage, node: Asserted(node, stage.count),
+    call.WithOptions: lambda self, stage, node: Strided(node),
+    call.Concatenate: lambda self, stage, node: Concatenate(node, self.node_of(stage.other)),
+    call.Filter: _filtered,
+}
 
 
 def _last_stage(source: parts.Source) -> parts.Stage | None:
@@ -270,46 +217,21 @@ def _check_choices(choices: call.Pipeline) -> None:
         _check_choices(pipeline)
 
 
-def _fused(shuffle: Shuffle, repeat: parts.Stage) -> Node:
-    assert isinstance(repeat, call.Repeat)
-    return Shuffle(shuffle.child, shuffle.buffer, shuffle.generator, repeat.count)
+# What TensorFlow makes of a pipeline before it runs it, as far as that shows in an order: what
+# `apply_default_optimizations` does (noop_elimination, map_parallelization, inject_prefetch), and
+# shuffle_and_repeat_fusion.
 
 
-# What TensorFlow makes of a pipeline before it runs it, as far as that shows in an order.
+def fuses(before: Stage, stage: Stage, options: WithOptions) -> bool:
+    """Return whether a stage is a repeat that becomes one op with the shuffle right before it.
 
-
-@dataclass(frozen=True, kw_only=True)
-class Rewrites:
-    """Which rewrites are made.
-
-    by_default: those of `apply_default_optimizations`: noop_elimination, map_parallelization and
-        inject_prefetch.
-    fusion: shuffle_and_repeat_fusion.
+    >>> fuses(call.Shuffle(buffer=9), call.Repeat(count=2), WithOptions())
+    True
+    >>> fuses(call.Repeat(count=2), call.Repeat(count=2), WithOptions())
+    False
     """
-
-    by_default: bool = True
-    fusion: bool = True
-
-    @classmethod
-    def of(cls, options: WithOptions) -> Rewrites:
-        """Return those that options leave on."""
-        by_default = options.optimizations is not False
-        fusion = by_default if options.fusion is None else options.fusion
-        return cls(by_default=by_default, fusion=fusion)
-
-    def fuses(self, stages: tuple[Stage, ...], index: int) -> bool:
-        """Whether a stage is a repeat that becomes one op with the shuffle right before it.
-
-        >>> stages = (call.Shuffle(buffer=9), call.Repeat(count=2), call.Repeat(count=2))
-        >>> [Rewrites().fuses(stages, index) for index in range(3)]
-        [False, True, False]
-        """
-        return (
-            self.fusion
-            and index > 0
-            and isinstance(stages[index], call.Repeat)
-            and isinstance(stages[index - 1], call.Shuffle)
-        )
+    fusion = options.optimizations is not False if options.fusion is None else options.fusion
+    return fusion and isinstance(before, call.Shuffle) and isinstance(stage, call.Repeat)
 
 
 def optimized(pipeline: Pipeline) -> Pipeline:
@@ -320,7 +242,7 @@ def optimized(pipeline: Pipeline) -> Pipeline:
     >>> [stage.name for stage in optimized(Pipeline(stages=stages)).stages]
     ['shuffle', 'repeat', 'prefetch']
     """
-    if not Rewrites.of(options_of(pipeline)).by_default:
+    if options_of(pipeline).optimizations is False:
         return pipeline
     pipeline = _optimized(pipeline)
     # TensorFlow looks past options, and adds none behind a prefetch.

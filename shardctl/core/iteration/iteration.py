@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, groups_of
 
 INFINITE, UNKNOWN = -1, -2  # tf.data.INFINITE_CARDINALITY, tf.data.UNKNOWN_CARDINALITY
 EVERYTHING = 1 << 62  # elements to pull where all there are are meant
@@ -360,10 +360,8 @@ class Counts:
 
     def before(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
-        blocks = np.asarray(elements) // PIECE
-        for block in np.unique(blocks).tolist():
+        for block, here in groups_of(np.asarray(elements) // PIECE):
             self._sum_up_to(block)
-            here = np.flatnonzero(blocks == block)
             found[here] = self._within(block)[elements[here] - block * PIECE]
         return found
 
@@ -372,9 +370,7 @@ class Counts:
         last = int(places.max(initial=0))
         while self._sums[-1] <= last and len(self._sums) * PIECE <= self._iteration.pulled:
             self._sum_up_to(len(self._sums))
-        blocks = np.searchsorted(self._sums, places, "right") - 1
-        for block in np.unique(blocks).tolist():
-            here = np.flatnonzero(blocks == block)
+        for block, here in groups_of(np.searchsorted(self._sums, places, "right") - 1):
             sums = self._within(block)
             local = np.searchsorted(sums, places[here], "right") - 1
             elements[here], offsets[here] = local + block * PIECE, places[here] - sums[local]

@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import EqualByItems, Int64s
+from shardctl.core.arrays import EqualByItems, Int64s, groups_of
 from shardctl.core.mixture.weights import Float64s
 from shardctl.core.shuffle.philox import philox_rounds, philox_samples
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -81,9 +81,7 @@ class Turns:
     def of(self, elements: Int64s) -> tuple[Int64s, Int64s]:
         """Return (input, which of its elements), int64[q] each, of elements handed out."""
         inputs, places = np.empty(len(elements), np.int64), np.empty(len(elements), np.int64)
-        numbers = self._numbers(self._starts.sum(axis=1), elements)
-        for number in np.unique(numbers).tolist():
-            here = np.flatnonzero(numbers == number)
+        for number, here in groups_of(self._numbers(self._starts.sum(axis=1), elements)):
             block = self._block(number)
             local = elements[here] - int(self._starts[number].sum())
             inputs[here], places[here] = block.inputs[local], block.places[local]
@@ -92,9 +90,7 @@ class Turns:
     def elements(self, number: int, places: Int64s) -> Int64s:
         """Return the elements that are elements `places` of an input (all handed out)."""
         found = np.empty(len(places), np.int64)
-        blocks = self._numbers(self._starts[:, number], places)
-        for index in np.unique(blocks).tolist():
-            here = np.flatnonzero(blocks == index)
+        for index, here in groups_of(self._numbers(self._starts[:, number], places)):
             local = places[here] - int(self._starts[index, number])
             found[here] = self._block(index).of_input(number)[local] + self._starts[index].sum()
         return found

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.interleave.endless import EndlessInterleave, Window
 from shardctl.core.interleave.interleave import Interleave, InterleaveState
 from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.shuffle.permutations import ROOM, Seeds, permutations
 
-_NONE = np.empty(0, np.int64)
 _PIECE = 1 << 18  # examples that are read at once, and then made into runs
 
 
@@ -36,9 +34,6 @@ class EpochReading:
     stride: int = 1
     phase: int = 0
     limit: int | None = None
-    first: int = 0
-    skips: Int64s = field(default_factory=lambda: _NONE)
-    num_opened: int = 0
 
     @property
     def opened(self) -> Int64s:
@@ -51,7 +46,6 @@ class EpochReading:
         if self.rows is None:
             return self.row_codes
         codes: Int64s = self.row_codes[self.rows]
-        codes[: len(self.skips)] += self.skips
         return codes
 
     def rows_of(self, shards: Int64s) -> Int64s:
@@ -61,8 +55,7 @@ class EpochReading:
     @cached_property
     def num_examples(self) -> int:
         """Number of examples this host gets."""
-        end = self.first + self.interleave.num_examples
-        kept = max(0, -(-(end - self.phase) // self.stride))
+        kept = len(range(self.phase, self.interleave.num_examples, self.stride))
         return kept if self.limit is None else min(self.limit, kept)
 
     def codes(self, start: int, stop: int) -> Int64s:
@@ -70,9 +63,8 @@ class EpochReading:
         if start >= stop:
             return np.empty(0, np.int64)
         if self.stride == 1:
-            return self.interleave.read(start - self.first, stop - self.first, self.first_codes)
+            return self.interleave.read(start, stop, self.first_codes)
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
-        first, last = first - self.first, last - self.first
         return self.interleave.read_every(self.stride, first, last + 1, self.first_codes)
 
     def runs(self, start: int, stop: int) -> Iterator[Runs]:
@@ -81,7 +73,6 @@ class EpochReading:
         They are those of visits, which may count on from one to the next.
         """
         if self.stride == 1:
-            start, stop = start - self.first, stop - self.first
             yield from self.interleave.visits(start, stop, self.first_codes)
             return
         for begin in range(start, stop, _PIECE):
@@ -90,7 +81,7 @@ class EpochReading:
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row of the order's reads, offset in what the row reads), int64[q] each."""
-        shard, offset = self._located(positions)
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
         return self.rows_of(shard), offset
 
     def codes_at(self, positions: Int64s) -> Int64s:
@@ -100,20 +91,8 @@ class EpochReading:
 
     def blocks(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (slot, offset in the file instruction), int64[q] each, at any positions."""
-        shard, offset = self._located(positions)
+        shard, offset = self.interleave.locate(positions * self.stride + self.phase)
         return self.interleave.slots_of(shard), offset
-
-    def _located(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (opened file, offset in what its row reads), int64[q] each."""
-        shard, offset = self.interleave.locate(positions * self.stride + (self.phase - self.first))
-        return shard, offset + self._skipped(shard)
-
-    def _skipped(self, shards: Int64s) -> Int64s | int:
-        """Return how much of opened files (int64[q]) was read before `first`."""
-        if not len(self.skips):
-            return 0
-        early = shards < len(self.skips)
-        return np.where(early, self.skips[np.where(early, shards, 0)], 0)
 
     def positions(self, rows: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is read.
@@ -121,11 +100,7 @@ class EpochReading:
         An example that another host of `ds.shard` keeps, or that lies beyond the cut, has none.
         """
         query, shard = self._times(rows)
-        offset = offsets[query] - self._skipped(shard)
-        if len(self.skips):  # what was read before
-            kept = np.flatnonzero(offset >= 0)
-            query, shard, offset = query[kept], shard[kept], offset[kept]
-        position = self.interleave.position(shard, offset) + self.first
+        position = self.interleave.position(shard, offsets[query])
         # `ds.shard` keeps every n-th example; the rest of the answer counts in those of this host.
         own = position % self.stride == self.phase
         position = position // self.stride
@@ -152,7 +127,7 @@ class EpochReading:
         """The rows in ascending order, and where each is opened; None where each is once."""
         opened = self.opened
         num_rows = int(opened.max(initial=-1)) + 1
-        if len(opened) == num_rows and not len(self.skips):
+        if len(opened) == num_rows:
             places = np.empty(num_rows, np.int32)  # a list of 2**31 files is never made
             places[opened] = np.arange(num_rows, dtype=np.int32)
             return None, places
@@ -160,135 +135,8 @@ class EpochReading:
         return opened[by_row], by_row
 
     def state(self, num_read: int) -> InterleaveState:
-        """Return what is open once this host has so many examples; of a late window as of all.
-
-        The files of the state count from the first one that was ever opened.
-        """
-        position = num_read * self.stride - self.first
-        state = self.interleave.state(min(position, self.interleave.num_examples))
-        if not self.num_opened and not len(self.skips):
-            return state
-        late = int(np.count_nonzero(self.skips[: state.next_shard] > 0))
-        return replace(state, next_shard=self.num_opened + state.next_shard - late)
-
-
-@dataclass(frozen=True, kw_only=True)
-class EndlessReading:
-    """The examples of files that repeat, cut at `limit`; see `EpochReading`, which its windows are.
-
-    Nothing is kept of it but two windows, so that it may be as long as can be counted.
-    """
-
-    interleave: EndlessInterleave
-    row_codes: Int64s
-    stride: int = 1
-    phase: int = 0
-    limit: int
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples this host gets."""
-        return self.limit
-
-    @property
-    def opened(self) -> Int64s:
-        """The row that each file opened up to the limit, and a few more, stands for, int64[k]."""
-        return self.listed(0, self.limit).opened
-
-    def codes(self, start: int, stop: int) -> Int64s:
-        """Return the codes at positions [start, stop), int64[stop - start]."""
-        pieces = [one.codes(begin, end) for one, begin, end in self.windows(start, stop)]
-        return np.concatenate(pieces) if pieces else _NONE
-
-    def runs(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield the runs of consecutive codes at positions [start, stop), in pieces; see `Runs`."""
-        for one, begin, end in self.windows(start, stop):
-            yield from one.runs(begin, end)
-
-    def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (row of the order's reads, offset in what the row reads), int64[q] each."""
-        return self._by_window(positions, EpochReading.locate)
-
-    def codes_at(self, positions: Int64s) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        rows, offset = self.locate(positions)
-        return self.row_codes[rows] + offset
-
-    def blocks(self, positions: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (slot, offset in the file instruction), int64[q] each, at any positions."""
-        return self._by_window(positions, EpochReading.blocks)
-
-    def positions(self, rows: Int64s, offsets: Int64s) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is read."""
-        found = [(_NONE, _NONE), *self.positions_in_windows(rows, offsets)]
-        query, position = (np.concatenate(column) for column in zip(*found, strict=True))
-        in_order = np.argsort(query, kind="stable")
-        return query[in_order], position[in_order]
-
-    def positions_in_windows(
-        self, rows: Int64s, offsets: Int64s
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Yield `positions` window by window, later ones later."""
-        if len(rows):
-            for one, start, stop in self.windows(0, self.limit):
-                query, position = one.positions(rows, offsets)
-                kept = np.flatnonzero((position >= start) & (position < stop))
-                yield query[kept], position[kept]
-
-    def windows(self, start: int, stop: int) -> Iterator[tuple[EpochReading, int, int]]:
-        """Yield windows with the positions [start, stop) that each of them answers for."""
-        if start >= stop:
-            return
-        end = (stop - 1) * self.stride + self.phase + 1
-        for window in self.interleave.windows(start * self.stride + self.phase, end):
-            # A host has its examples at `phase` and every `stride` after it.
-            behind = -(-(min(window.stop, end) - self.phase) // self.stride)
-            if behind > start:
-                yield self._reading(window), start, behind
-            start = max(start, behind)
-
-    def listed(self, start: int, stop: int) -> EpochReading:
-        """Return one reading of the positions [start, stop], with the state of any of them.
-
-        Raises:
-            UsageError: too many files are opened there.
-        """
-        end = stop * self.stride + self.phase
-        return self._reading(self.interleave.listed(start * self.stride, end))
-
-    def _reading(self, window: Window) -> EpochReading:
-        return EpochReading(
-            rows=window.rows,
-            interleave=window.interleave,
-            row_codes=self.row_codes,
-            stride=self.stride,
-            phase=self.phase,
-            limit=self.limit,
-            first=window.start,
-            skips=window.skips,
-            num_opened=window.num_opened,
-        )
-
-    def _by_window(
-        self,
-        positions: Int64s,
-        answer: Callable[[EpochReading, Int64s], tuple[Int64s, Int64s]],
-    ) -> tuple[Int64s, Int64s]:
-        first, second = np.empty((2, len(positions)), np.int64)
-        in_order = np.argsort(positions, kind="stable")
-        ascending, done = positions[in_order], 0
-        while done < len(positions):
-            place = int(ascending[done])
-            window = self.interleave.window(place * self.stride + self.phase)
-            behind = -(-(window.stop - self.phase) // self.stride)
-            until = int(ascending.searchsorted(behind))
-            here = in_order[done:until]
-            first[here], second[here] = answer(self._reading(window), positions[here])
-            done = until
-        return first, second
-
-
-Reading = EpochReading | EndlessReading
+        """Return what is open once this host has so many examples."""
+        return self.interleave.state(min(num_read * self.stride, self.interleave.num_examples))
 
 
 def repetitions_listed(take: Int64s, num_examples: int, *, cycle_length: int) -> int:

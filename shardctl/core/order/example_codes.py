@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s, distinct, is_constant, last_not_above
+from shardctl.core.arrays import Int64s, distinct, groups_of, is_constant, last_not_above
 from shardctl.core.dataset.dataset import Dataset, Split, shard_named
 from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.reads import Reads
@@ -96,8 +96,7 @@ class ExampleCodes:
         """Return (split index, shard index, index in the shard), int64[q] each."""
         split, example_id = self._split_ids(codes)
         shard, index = np.empty_like(split), np.empty_like(split)
-        for which in distinct(split).tolist():
-            here = np.flatnonzero(split == which)
+        for which, here in groups_of(split):
             offsets = self.dataset.splits[which].offsets64()
             # "right": empty shards begin where the next one does, and the last of them has the id.
             shard[here] = last_not_above(offsets, example_id[here])

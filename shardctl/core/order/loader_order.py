@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +17,7 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import HandedOut
 from shardctl.core.loaders.loader import LOADERS, Loader
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import CHUNK_SIZE, Order
-from shardctl.core.order.reads_of_host import RowLookup
+from shardctl.core.order.order import CHUNK_SIZE, Order, Over
 from shardctl.core.settings.read_settings import ReadSettings
 
 
@@ -34,6 +33,7 @@ class LoaderOrder(Order):
     """
 
     continued_by = "loader"
+    unshuffled = "examples come in the order of storage"
 
     handed_out: HandedOut
 
@@ -56,30 +56,19 @@ class LoaderOrder(Order):
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
         host = settings.host
+        own = {field.name for field in fields(Asked)} & {field.name for field in fields(settings)}
+        alike = {name: getattr(settings, name) for name in own - {"host", "workers"}}
         self.asked = Asked(
+            **alike,
             lengths=self.reads.take,
             version=self.version,
-            shuffle=settings.shuffle,
             seed=settings.shuffle_seed,
-            global_seed=settings.global_seed,
             first_epoch=settings.pass_index,
-            epochs=settings.epochs,
             shares=host is not None,
             host=0 if host is None else host.index,
             num_hosts=1 if host is None else host.count,
-            host_by=settings.host_by,
-            drop_shard_remainder=settings.drop_shard_remainder,
             workers=settings.workers or 0,
-            persistent_workers=settings.persistent_workers,
-            batch=settings.batch,
-            drop_remainder=settings.drop_remainder,
-            buffer=settings.buffer,
-            buffer_seed=settings.buffer_seed,
-            streaming=settings.streaming,
             file_format=dataset.file_format,
-            arrow=settings.arrow,
-            before_shuffle=settings.before_shuffle,
-            input_shards=settings.input_shards,
             shard_lengths=self._lengths_of_shards(),
         )
         self.handed_out = self.loader.handed_out(self.asked)
@@ -131,50 +120,24 @@ class LoaderOrder(Order):
         return self.handed_out.num_in_turn
 
     @property
-    def unshuffled(self) -> str:
-        """How examples come where nothing shuffles them, a clause."""
-        return "examples come in the order of storage"
-
-    @property
     def has_steps(self) -> bool:
         """Whether examples come in batches."""
         return self.handed_out.batches is not None
 
-    @checked
-    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        self._check_range(start, stop)
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for begin in range(start, stop, CHUNK_SIZE):
-            yield self._codes(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
+            yield self._codes_at(np.arange(begin, min(begin + CHUNK_SIZE, stop)))
 
-    @checked
-    def codes_at(self, positions: Int64sLike) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        return self._codes(self._checked(positions))
+    def _codes_at(self, positions: Int64s) -> Int64s:
+        return self.codes_of(self.handed_out.indices_at(positions))
 
-    @checked
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
-
-        Ordered by query, then by position.
-        """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
+        query, rows, offsets = self._lookup.rows_of(codes)
         which, positions = self.handed_out.positions_of(self._starts[rows] + offsets)
-        query = query[which]
-        order = np.lexsort((positions, query))
-        return query[order], positions[order]
+        return iter([(query[which], positions)])
 
-    @property
-    def num_epochs(self) -> int | None:
-        """Number of epochs of the pass."""
-        return self.settings.epochs
-
-    @checked
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
-        return self.handed_out.epochs_at(self._checked(positions))
+    def _epochs_at(self, positions: Int64s) -> Int64s:
+        return self.handed_out.epochs_at(positions)
 
     @property
     def num_steps(self) -> int | None:
@@ -182,16 +145,13 @@ class LoaderOrder(Order):
         batches = self.handed_out.batches
         return self.num_examples if batches is None else batches.num_batches
 
-    @checked
-    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
-        wanted, batches = self._checked(positions), self.handed_out.batches
-        return (wanted, np.zeros_like(wanted)) if batches is None else batches.steps_of(wanted)
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        batches = self.handed_out.batches
+        if batches is None:
+            return positions, np.zeros_like(positions)
+        return batches.steps_of(positions)
 
-    @checked
-    def positions_in_step(self, step: int) -> range:
-        """Return the positions of the examples of a batch."""
-        self._check_step(step)
+    def _in_step(self, step: int) -> range:
         batches = self.handed_out.batches
         return range(step, step + 1) if batches is None else range(*batches.bounds(step))
 
@@ -206,39 +166,17 @@ class LoaderOrder(Order):
         positions = self.positions_in_step(step)
         return self.indices_at(np.arange(positions.start, positions.stop))
 
-    def _codes(self, positions: Int64s) -> Int64s:
-        if not len(positions):
-            return np.empty(0, np.int64)
-        return self.codes_of(self.handed_out.indices_at(positions))
-
     @cached_property
     def reads_of_epoch(self) -> Reads:
         """What this process reads in its first epoch: a piece of storage, or some of all of it."""
         pieces = self.handed_out.among
         if pieces is None:
             return self.reads
-        bounds = [(piece.start, piece.stop) for piece in pieces if len(piece)]
-        found = [self.reads.select(slice(0, 0))]
-        for start, stop in bounds:
-            first, last = np.searchsorted(self._starts, [start, stop - 1], side="right") - 1
-            rows = self.reads.select(slice(int(first), int(last) + 1))
-            begins = np.maximum(self._starts[first : last + 1], start)
-            ends = np.minimum(self._starts[first + 1 : last + 2], stop)
-            skip = rows.skip + begins - self._starts[first : last + 1]
-            found.append(replace(rows, skip=skip, take=ends - begins))
-        return joined(found)
+        parts = [self.reads.between(piece.start, piece.stop) for piece in pieces if len(piece)]
+        return joined([self.reads.select(slice(0, 0)), *parts])
 
     def codes_of(self, indices: Int64s) -> Int64s:
         """Return the codes of examples that a loader names by their index, int64[q]."""
         rows = last_not_above(self._starts, indices)
         codes: Int64s = self._first_codes[rows] + indices - self._starts[rows]
         return codes
-
-    @cached_property
-    def _first_codes(self) -> Int64s:
-        """The code of the first example that each row reads, int64[n]."""
-        return self.codes.first_codes(self.reads)
-
-    @cached_property
-    def _lookup(self) -> RowLookup:
-        return RowLookup(self.reads, self._first_codes)

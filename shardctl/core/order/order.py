@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
+from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
@@ -30,6 +32,7 @@ ENDLESS = 1 << 40  # positions, and steps, of an order without end that can be a
 MAX_POSITIONS = 1 << 23  # that one answer looks up; their arrays take half a gigabyte
 NONE = np.empty(0, np.int64)
 
+Over = Callable[[range], Iterable[int]]
 ContinuedBy = Literal["file_instructions", "shardctl.tfds", "loader"]
 
 
@@ -57,6 +60,8 @@ class Order(ABC):
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
+    has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
+    unshuffled: how examples come where nothing shuffles them, a clause.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
     """
@@ -69,6 +74,8 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
+    has_readings = False
+    unshuffled = "examples come as the files are interleaved"
     handed_out: HandedOut | None = None
     _ranges: tuple[SplitRange, ...]
 
@@ -112,9 +119,9 @@ class Order(ABC):
         """Number of examples in an epoch of this host, before whole batches are formed."""
 
     @property
-    @abstractmethod
     def num_epochs(self) -> int | None:
         """Number of epochs of the pass, None without end."""
+        return self.settings.epochs
 
     @property
     def has_second_epoch(self) -> bool:
@@ -130,11 +137,6 @@ class Order(ABC):
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
-
-    @property
-    def has_readings(self) -> bool:
-        """Whether an epoch is a reading of files, whose rest is known without its examples."""
-        return False
 
     @property
     def has_epochs(self) -> bool:
@@ -189,11 +191,6 @@ class Order(ABC):
         return None
 
     @property
-    def unshuffled(self) -> str:
-        """How examples come where nothing shuffles them, a clause."""
-        return "examples come as the files are interleaved"
-
-    @property
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since nothing mixes them."""
         return False
@@ -216,17 +213,46 @@ class Order(ABC):
         pieces = list(self.chunks(start, stop))
         return np.concatenate(pieces) if pieces else NONE
 
-    @abstractmethod
+    @checked
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+        """Return an iterator over the codes at [start, stop), in pieces, in bounded memory."""
+        self._check_range(start, stop)
+        return iter(()) if start == stop else self._chunks(start, stop)
 
-    @abstractmethod
+    @checked
     def codes_at(self, positions: Int64sLike) -> Int64s:
         """Return the codes at any positions, int64[q] each."""
+        wanted = self._checked(positions)
+        return self._codes_at(wanted) if len(wanted) else NONE
+
+    @checked
+    def epoch_of(self, positions: Int64sLike) -> Int64s:
+        """Return the epoch (int64[q]) in which each position is.
+
+        Of stages it is which reading of its source the example is of.
+        """
+        wanted = self._checked(positions)
+        return self._epochs_at(wanted) if len(wanted) else NONE
+
+    # What each order answers, of positions that it has and of one at least.
 
     @abstractmethod
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]: ...
+
+    @abstractmethod
+    def _codes_at(self, positions: Int64s) -> Int64s: ...
+
+    @abstractmethod
+    def _epochs_at(self, positions: Int64s) -> Int64s: ...
+
+    @abstractmethod
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]: ...
+
+    @abstractmethod
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]: ...
+
+    @abstractmethod
+    def _in_step(self, step: int) -> range: ...
 
     @checked
     def runs(self, start: int, stop: int) -> Iterator[Runs]:
@@ -244,25 +270,36 @@ class Order(ABC):
 
     # Where examples are.
 
-    @abstractmethod
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
+    @checked
+    def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
         """Return (which query, position), int64[r] each, for every time an example is handed out.
 
         Ordered by query, then by position; an example that is never handed out has none. `over`
         goes through the epochs, where each has an order of its own, and may report how far it is.
         """
+        found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]
+        query, position = (np.concatenate(column) for column in zip(*found, strict=True))
+        order = np.lexsort((position, query))
+        return query[order], position[order]
 
     @checked
     def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
+        self, codes: Int64sLike, *, over: Over = iter
     ) -> Iterator[tuple[Int64s, Int64s]]:
         """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
 
         Every position of a piece is below those of the next one.
         """
-        return iter([self.positions_of(codes, over=over)])
+        return self._found(np.asarray(codes, np.int64), over)
+
+    @cached_property
+    def _first_codes(self) -> Int64s:
+        """The code of the first example that each row reads, int64[n]."""
+        return self.codes.first_codes(self.reads)
+
+    @cached_property
+    def _lookup(self) -> RowLookup:
+        return RowLookup(self.reads, self._first_codes)
 
     @property
     def epochs_per_second(self) -> int:
@@ -296,13 +333,17 @@ class Order(ABC):
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
 
-    @abstractmethod
+    @checked
     def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
         """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
+        wanted = self._checked(positions)
+        return self._steps_of(wanted) if len(wanted) else (NONE, NONE)
 
-    @abstractmethod
+    @checked
     def positions_in_step(self, step: int) -> range:
         """Return the positions of the examples of a batch."""
+        self._check_step(step)
+        return self._in_step(step)
 
     @checked
     def steps_up_to(self, stop: int) -> int:

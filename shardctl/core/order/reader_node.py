@@ -9,16 +9,10 @@ from functools import cached_property
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.interleave.endless import EndlessInterleave
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
-from shardctl.core.order.epoch_reading import Reading
-from shardctl.core.order.reader_order import (
-    ReaderOrder,
-    endless_interleave,
-    endless_reading,
-    reading_of,
-)
+from shardctl.core.order.epoch_reading import EpochReading
+from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator, TakenSeeds
@@ -126,7 +120,7 @@ class ReaderNode(Node):
         self.tickets = tickets
         self.iterations: list[ReaderIteration] = []
         self._pages: OrderedDict[int, CodePages] = OrderedDict()
-        self._endless: dict[tuple[int, int], EndlessInterleave] = {}
+        self._listed: dict[tuple[int, int], EpochReading] = {}
         settings = reader.settings
         self.files: SeedGenerator | None = None
         if settings.shuffles_files:
@@ -193,9 +187,8 @@ class ReaderNode(Node):
         if (numbers == numbers[0]).all():
             return self.codes_at(int(numbers[0]), positions)
         codes = np.empty_like(positions)
-        order = np.argsort(numbers, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1):
-            codes[here] = self.codes_at(int(numbers[here[0]]), positions[here])
+        for number, here in groups_of(numbers):
+            codes[here] = self.codes_at(number, positions[here])
         return codes
 
     def tickets_of(self, number: int, codes: Int64s) -> tuple[Int64s, Int64s]:
@@ -217,10 +210,10 @@ class ReaderNode(Node):
     def forget(self) -> None:
         """Give back the memory of the readings."""
         self._pages.clear()
-        self._endless.clear()
+        self._listed.clear()
         self.reader.forget_readings()
 
-    def reading(self, number: int, *, stop: int | None = None) -> Reading:
+    def reading(self, number: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files by one iterator, up to `stop` where it has no end."""
         reader, taken = self.reader, self.iterations[number].taken
         count = len(reader.reads)
@@ -231,13 +224,13 @@ class ReaderNode(Node):
             return shuffled_in_turn(count, _seeds(taken, repetitions))
 
         if not self.is_infinite:
-            return reading_of(reader, None if taken is None else openings(range(1)))
+            return reader.reading_of(None if taken is None else openings(range(1)))
         # In powers of two, so that the next stretch seldom builds anew.
         repetitions = -(-(stop or 1) // reader.epoch_size)
         limit = reader.epoch_size << (repetitions - 1).bit_length()
-        if (number, limit) not in self._endless:
-            self._endless = {(number, limit): endless_interleave(reader, limit, openings)}
-        return endless_reading(reader, limit, self._endless[number, limit])
+        if (number, limit) not in self._listed:
+            self._listed = {(number, limit): reader.listed_reading(limit, openings)}
+        return self._listed[number, limit]
 
 
 def _seeds(taken: TakenSeeds, repetitions: range) -> Seeds:
@@ -298,7 +291,7 @@ class CodePages:
     [12, 0, 1]
     """
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: EpochReading) -> None:
         self.reading = reading
         num_pages = -(-reading.num_examples // _SIZE)
         self._place = np.full(num_pages, -1, np.int64)

@@ -10,22 +10,20 @@ from itertools import islice
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, distinct
+from shardctl.core.arrays import Int64s, Int64sLike, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.interleave.endless import EndlessInterleave
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.order.epoch_reading import (
-    EndlessReading,
     EpochReading,
-    Reading,
     ReadingsTogether,
+    repetitions_listed,
 )
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
-from shardctl.core.order.order import CHUNK_SIZE, NONE, Order, check_answerable
-from shardctl.core.order.reads_of_host import RowLookup, own_rows, sorted_reads
+from shardctl.core.order.order import CHUNK_SIZE, Order, Over, check_answerable
+from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
@@ -38,6 +36,7 @@ _FIRST = 16  # epochs that are looked at together, so that the first answer come
 _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
 _AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
+MAX_OPENED = 1 << 23  # files of a reading of files that repeat, some 200 bytes each
 _LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 
 
@@ -72,6 +71,7 @@ class ReaderOrder(Order):
     """
 
     continued_by = "file_instructions"
+    has_readings = True
 
     @checked
     def __init__(
@@ -86,9 +86,10 @@ class ReaderOrder(Order):
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
         self._readings: dict[int, EpochReading] = {}
+        self._listed: EpochReading | None = None
         total = self.epoch_size * settings.epochs
         # Where files repeat, a host's examples are looked up among those of all.
-        every = self._stride_and_phase[0] if settings.repeat_files else 1
+        every = self._share["stride"] if settings.repeat_files else 1
         if total * every > INT64_MAX:
             raise UsageError(
                 phrase(
@@ -125,16 +126,10 @@ class ReaderOrder(Order):
             "`shardctl inspect FILE:FUNCTION`",
         )
 
-    @property
-    def has_readings(self) -> bool:
-        """Whether an epoch is a reading of files, whose rest is known without its examples."""
-        return True
-
     @cached_property
     def epoch_size(self) -> int:
         """Number of examples in an epoch of this host, before whole batches are formed."""
-        stride, phase = self._stride_and_phase
-        return len(range(phase, self.reads.num_examples, stride))
+        return len(range(self._share["phase"], self.reads.num_examples, self._share["stride"]))
 
     @property
     def num_examples(self) -> int:
@@ -150,9 +145,7 @@ class ReaderOrder(Order):
             return max(1, self.epoch_size)
         return self.settings.buffer
 
-    @checked
-    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for epoch, begin, end in self._streams(start, stop):
             yield from self._stream_chunks(epoch, begin, end)
 
@@ -176,48 +169,24 @@ class ReaderOrder(Order):
         else:
             yield from map(runs_in, self.chunks(start, stop))
 
-    @checked
-    def codes_at(self, positions: Int64sLike) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        wanted = self._checked(positions)
-        if not len(wanted):
-            return NONE
-        streams, inputs = np.divmod(wanted, self.stream_size)
+    def _codes_at(self, positions: Int64s) -> Int64s:
+        streams, inputs = np.divmod(positions, self.stream_size)
         if self._epochs_are_alike or not streams.any():
             return self._codes_in_stream(0, inputs)
-        # Each stream is built once, for all its positions: they are sorted by stream and cut
-        # where the stream changes.
-        found = np.empty(len(wanted), np.int64)
-        by_stream = np.argsort(streams, kind="stable")
-        cuts = np.flatnonzero(np.diff(streams[by_stream])) + 1
-        for here in np.split(by_stream, cuts):
-            found[here] = self._codes_in_stream(int(streams[here[0]]), inputs[here])
+        # Each stream is built once, for all its positions.
+        found = np.empty(len(positions), np.int64)
+        for stream, here in groups_of(streams):
+            found[here] = self._codes_in_stream(stream, inputs[here])
         return found
 
     @checked
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
-
-        Ordered by query, then by position; an example that is never handed out has none. `over`
-        goes through the epochs, where each has an order of its own, and may report how far it is.
-        """
+    def positions_of(self, codes: Int64sLike, *, over: Over = iter) -> tuple[Int64s, Int64s]:
+        """Return where examples are, see `Order`; of so many positions as memory holds."""
         check_answerable(self, len(self._lookup.rows_of(np.asarray(codes))[0]))
-        found = [(NONE, NONE), *self.positions_in_pieces(codes, over=over)]
-        which, position = (np.concatenate(column) for column in zip(*found, strict=True))
-        order = np.lexsort((position, which))
-        return which[order], position[order]
+        return super().positions_of(codes, over=over)
 
-    @checked
-    def positions_in_pieces(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> Iterator[tuple[Int64s, Int64s]]:
-        """Return an iterator over the answer of `positions_of`, piece by piece as it is found.
-
-        Every position of a piece is below those of the next one.
-        """
-        query, rows, offsets = self._lookup.rows_of(np.asarray(codes))
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
+        query, rows, offsets = self._lookup.rows_of(codes)
         if not len(rows):
             return iter(())
         # What takes too long is refused here, before the first answer.
@@ -243,15 +212,7 @@ class ReaderOrder(Order):
         self, rows: Int64s, offsets: Int64s, epochs: Iterator[int]
     ) -> Iterator[tuple[Int64s, Int64s]]:
         size = self.stream_size
-        if self.is_one_stream and self.num_buffered is None:
-            endless = self.reading(0)
-            assert isinstance(endless, EndlessReading)
-            done = 0
-            for which, position in endless.positions_in_windows(rows, offsets):
-                yield which, position
-                passed = int(position.max(initial=0)) // self.epoch_size
-                done += len(list(islice(epochs, max(0, passed - done))))
-        elif self._epochs_are_alike:
+        if self._epochs_are_alike:
             # One stream answers for all: every position comes again a stream's length later.
             which, position = self._positions_in_stream(0, rows, offsets)
             at_once = max(1, _AT_ONCE // max(1, len(position)))
@@ -272,7 +233,6 @@ class ReaderOrder(Order):
                 yield which, position + one * size
 
     def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
-        stride, phase = self._stride_and_phase
         return ReadingsTogether(
             take=self.reads.take,
             seeds=self.seeds.of_files_in,
@@ -280,17 +240,14 @@ class ReaderOrder(Order):
             offsets=offsets,
             cycle_length=self._cycle,
             block_length=self.settings.block,
-            stride=stride,
-            phase=phase,
+            **self._share,
         )
 
     def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
         """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
         outputs = np.empty_like(inputs)
-        in_order = np.argsort(epochs, kind="stable")
-        for here in np.split(in_order, np.flatnonzero(np.diff(epochs[in_order])) + 1):
-            if len(here):
-                outputs[here] = self.replay(int(epochs[here[0]])).outputs_of(inputs[here])
+        for epoch, here in groups_of(epochs):
+            outputs[here] = self.replay(epoch).outputs_of(inputs[here])
         return outputs
 
     @checked
@@ -304,18 +261,14 @@ class ReaderOrder(Order):
             raise UsageError("a shuffle buffer mixes the blocks")
         wanted = self._checked(positions)
         slots, offsets = np.empty_like(wanted), np.empty_like(wanted)
-        streams = wanted // max(self.stream_size, 1)
-        for stream in distinct(streams).tolist():
-            here = np.flatnonzero(streams == stream)
+        for stream, here in groups_of(wanted // max(self.stream_size, 1)):
             inputs = wanted[here] - stream * self.stream_size
             reading = self.reading(stream, stop=int(inputs.max()) + 1)
             slots[here], offsets[here] = reading.blocks(inputs)
         return slots, offsets
 
-    @checked
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return the epoch (int64[q]) in which each position is."""
-        return self._checked(positions) // max(self.epoch_size, 1)
+    def _epochs_at(self, positions: Int64s) -> Int64s:
+        return positions // max(self.epoch_size, 1)
 
     @property
     def shuffles(self) -> bool:
@@ -326,7 +279,7 @@ class ReaderOrder(Order):
     @property
     def num_in_turn(self) -> int:
         """How many files are read in turn."""
-        return self.settings.cycle_length(ordered=self.dataset.ordered)
+        return self._cycle
 
     @property
     def is_uniform(self) -> bool:
@@ -343,14 +296,8 @@ class ReaderOrder(Order):
         """The order in which files are read into the buffer, None without one, or examples."""
         if self.num_buffered is None or not self.num_examples:
             return None
-        bare = replace(
-            self.settings,
-            buffer=None,
-            buffer_seed=None,
-            buffer_reshuffle=None,
-            batch=None,
-            drop_remainder=False,
-        )
+        none = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
+        bare = replace(self.settings, **none, drop_remainder=False)
         return ReaderOrder(self.dataset, self.ranges, bare)
 
     @property
@@ -363,14 +310,9 @@ class ReaderOrder(Order):
         """Whether `runs` are told at less cost than the codes."""
         return (
             self.has_blocks
-            and self._stride_and_phase[0] == 1
+            and self._share["stride"] == 1
             and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
         )
-
-    @property
-    def num_epochs(self) -> int | None:
-        """Number of epochs of the pass, None without end."""
-        return self.settings.epochs
 
     @property
     def has_steps(self) -> bool:
@@ -382,16 +324,10 @@ class ReaderOrder(Order):
         """Number of batches of the pass, None without end."""
         return -(-self.num_examples // (self.settings.batch or 1))
 
-    @checked
-    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (batch, index of the example in it), int64[q] each; see `has_steps`."""
-        steps, indices = np.divmod(self._checked(positions), self.settings.batch or 1)
-        return steps, indices
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        return divmod(positions, self.settings.batch or 1)
 
-    @checked
-    def positions_in_step(self, step: int) -> range:
-        """Return the positions of the examples of a batch."""
-        self._check_step(step)
+    def _in_step(self, step: int) -> range:
         size = self.settings.batch or 1
         return range(step * size, min((step + 1) * size, self.num_examples))
 
@@ -432,7 +368,7 @@ class ReaderOrder(Order):
         return (0, epoch * self.epoch_size) if self.is_one_stream else (epoch, 0)
 
     @checked
-    def reading(self, epoch: int, *, stop: int | None = None) -> Reading:
+    def reading(self, epoch: int, *, stop: int | None = None) -> EpochReading:
         """Return the reading of the files in an epoch, before the shuffle buffer.
 
         With repeated files epoch 0 stands for all; the list of files, which has no end, is cut
@@ -441,9 +377,10 @@ class ReaderOrder(Order):
         if not self.is_one_stream:
             return self._built_reading(0 if self._files_are_alike else epoch)
         limit = self._num_read(stop)
-        if not self.reads.num_examples:  # nothing comes, however often
-            return replace(self._built_reading(0), limit=limit)
-        return endless_reading(self, limit, self._endless)
+        if self._listed is None or (self._listed.limit or 0) < limit:
+            self._listed = self.listed_reading(limit, self._openings)
+        listed = self._listed
+        return listed if listed.limit == limit else replace(listed, limit=limit)
 
     def _num_read(self, stop: int | None) -> int:
         """Return how many examples a stream reads, repeated files up to output `stop` at least."""
@@ -454,10 +391,6 @@ class ReaderOrder(Order):
         fills = self.is_one_stream and self.reads.num_examples
         ahead = (self.num_buffered or 0) if fills else 0
         return needed * self.epoch_size + ahead
-
-    @cached_property
-    def _endless(self) -> EndlessInterleave:
-        return endless_interleave(self, self._num_read(None), self._openings)
 
     @checked
     def replay(self, epoch: int, *, stop: int | None = None) -> ShuffleReplay:
@@ -531,14 +464,15 @@ class ReaderOrder(Order):
             positions = self.replay(epoch).outputs_of(positions)
         return which, positions
 
-    @property
-    def _stride_and_phase(self) -> tuple[int, int]:
-        return self.settings.host_mode.stride_and_phase(self.settings.host)
+    @cached_property
+    def _share(self) -> dict[str, int]:
+        stride, phase = self.settings.host_mode.stride_and_phase(self.settings.host)
+        return {"stride": stride, "phase": phase}
 
     def forget_readings(self) -> None:
         """Give back the memory of the readings; they are built anew when they are asked for."""
         self._readings.clear()
-        self.__dict__.pop("_endless", None)
+        self._listed = None
         self.__dict__.pop("_first_codes", None)
 
     def _built_reading(self, epoch: int) -> EpochReading:
@@ -549,15 +483,15 @@ class ReaderOrder(Order):
             kept = 0 if len(self.reads) > _MANY_FILES else 2
             while len(self._readings) > kept:
                 del self._readings[next(iter(self._readings))]
-            reading = reading_of(self, self._opening(epoch))
+            reading = self.reading_of(self._opening(epoch))
         self._readings[epoch] = reading
         return reading
 
     def _openings(self, repetitions: range) -> Int64s:
         """Return the rows as these repetitions open them, int64[n] each, one after the other."""
-        if not self._files_are_alike and len(repetitions) > 1:
+        if not self._files_are_alike:
             return shuffled_in_turn(len(self.reads), self.seeds.of_files_in(repetitions))
-        rows = self._opening(repetitions.start)
+        rows = self._opening(0)
         return np.tile(np.arange(len(self.reads)) if rows is None else rows, len(repetitions))
 
     def _opening(self, epoch: int) -> Int64s | None:
@@ -570,14 +504,40 @@ class ReaderOrder(Order):
             return shuffle_permutation(count, count, seeds)
         return _opening_of_files(count, seeds)
 
-    @cached_property
-    def _first_codes(self) -> Int64s:
-        """The code of the first example that each row reads, int64[n]."""
-        return self.codes.first_codes(self.reads)
+    def listed_reading(self, limit: int, openings: Callable[[range], Int64s]) -> EpochReading:
+        """Return the reading of repeated files up to a limit, of how repetitions open them.
 
-    @cached_property
-    def _lookup(self) -> RowLookup:
-        return RowLookup(self.reads, self._first_codes)
+        Raises:
+            UsageError: more than `MAX_OPENED` files are opened by then.
+        """
+        take, total = self.reads.take, (limit + 1) * self._share["stride"]
+        # So many repetitions yield all of it in the first round: more slots are idle.
+        in_first_round = int(np.minimum(take, self.settings.block).sum()) or 1
+        cycle = min(self._cycle, -(-total // in_first_round) * len(take))
+        repetitions = repetitions_listed(take, total, cycle_length=cycle)
+        if repetitions * len(take) > MAX_OPENED:
+            raise UsageError(
+                phrase(
+                    "{repeat_files=True}: {} examples take {} files, more than {}; ask for fewer "
+                    "{epochs}",
+                    limit,
+                    repetitions * len(take),
+                    MAX_OPENED,
+                )
+            )
+        return replace(self.reading_of(openings(range(repetitions)), cycle), limit=limit)
+
+    def reading_of(self, rows: Int64s | None, cycle: int | None = None) -> EpochReading:
+        """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
+        take = self.reads.take[:] if rows is None else self.reads.take[rows]
+        take.setflags(write=False)  # so that the interleave need not copy it
+        sizes = {"cycle_length": cycle or self._cycle, "block_length": self.settings.block}
+        return EpochReading(
+            rows=rows,
+            interleave=Interleave(take, **sizes),
+            row_codes=self._first_codes,
+            **self._share,
+        )
 
 
 @lru_cache(maxsize=2)
@@ -594,45 +554,3 @@ def _pieces_of(epochs: Iterator[int], first: int, most: int) -> Iterator[range]:
     while piece := list(islice(epochs, size)):
         yield range(piece[0], piece[-1] + 1)
         size = min(2 * size, most)
-
-
-def endless_interleave(
-    order: ReaderOrder, limit: int, openings: Callable[[range], Int64s]
-) -> EndlessInterleave:
-    """Return the interleave of repeated files up to a limit, of how repetitions open them."""
-    stride, _ = order._stride_and_phase
-    return EndlessInterleave(
-        order.reads.take,
-        openings,
-        cycle_length=order._cycle,
-        block_length=order.settings.block,
-        end=(limit + 1) * stride,
-    )
-
-
-def endless_reading(
-    order: ReaderOrder, limit: int, interleave: EndlessInterleave
-) -> EndlessReading:
-    """Return the reading of repeated files up to a limit."""
-    stride, phase = order._stride_and_phase
-    return EndlessReading(
-        interleave=interleave,
-        row_codes=order._first_codes,
-        stride=stride,
-        phase=phase,
-        limit=limit,
-    )
-
-
-def reading_of(order: ReaderOrder, rows: Int64s | None) -> EpochReading:
-    """Return the reading that opens rows (int64[k]) of the reads; None opens all as listed."""
-    stride, phase = order._stride_and_phase
-    take = order.reads.take[:] if rows is None else order.reads.take[rows]
-    take.setflags(write=False)  # so that the interleave need not copy it
-    return EpochReading(
-        rows=rows,
-        interleave=Interleave(take, cycle_length=order._cycle, block_length=order.settings.block),
-        row_codes=order._first_codes,
-        stride=stride,
-        phase=phase,
-    )

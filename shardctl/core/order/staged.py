@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
 from shardctl.core.iteration.build import build
@@ -24,6 +24,7 @@ from shardctl.core.order.order import (
     NONE,
     Order,
     Origin,
+    Over,
     _ignore,
 )
 from shardctl.core.order.reader_node import ReaderNode, Tickets
@@ -198,60 +199,36 @@ class StagedOrder(Order):
         """Number of readings of one source in the pass, None without end."""
         return None if self.is_endless else self._root.num_readings
 
-    @checked
-    def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
-        """Yield the codes at positions [start, stop) piece by piece, in bounded memory."""
-        for tickets in self._tickets(start, stop):
-            yield self._codes(tickets)
+    def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
+        return map(self._codes, self._tickets(start, stop))
 
     def _tickets(self, start: int, stop: int) -> Iterator[Int64s]:
-        self._check_range(start, stop)
-        if start == stop:
-            return
         self._reach(stop)
         for piece in self._root.codes_between(start, stop):
             for begin in range(0, len(piece), CHUNK_SIZE):
                 yield piece[begin : begin + CHUNK_SIZE]
 
-    @checked
-    def codes_at(self, positions: Int64sLike) -> Int64s:
-        """Return the codes at any positions, int64[q] each."""
-        return self._codes(self._tickets_at(self._checked(positions)))
-
-    def _tickets_at(self, positions: Int64s) -> Int64s:
-        if not len(positions):
-            return NONE
+    def _codes_at(self, positions: Int64s) -> Int64s:
         self._reach(int(positions.max()) + 1)
-        return self._root.codes_at(positions)
+        return self._codes(self._root.codes_at(positions))
 
-    @checked
-    def positions_of(
-        self, codes: Int64sLike, *, over: Callable[[range], Iterable[int]] = iter
-    ) -> tuple[Int64s, Int64s]:
-        """Return (which query, position), int64[r] each, for every time an example is handed out.
-
-        Ordered by query, then by position. `over` goes through the readings.
-
-        Raises:
-            UsageError: the pipeline has no end, so that it hands them out without end.
-        """
+    def _found(self, codes: Int64s, over: Over) -> Iterator[tuple[Int64s, Int64s]]:
         if self.is_endless:
             raise UsageError(
                 "the pipeline has no end, so an example comes again and again; end it with a "
                 "stage, as in 'repeat | take(10_000)', or ask for positions"
             )
-        wanted = np.asarray(codes, np.int64)
         readings = [
             (node, reading.number)
             for node in self._nodes
             for reading in node.iterations
             if reading.pulled
         ]
-        if len(readings) * len(wanted) > MAX_POSITIONS:
+        if len(readings) * len(codes) > MAX_POSITIONS:
             raise UsageError(
                 phrase(
                     "{} examples in {} readings have more than {} positions; ask for fewer",
-                    len(wanted),
+                    len(codes),
                     len(readings),
                     MAX_POSITIONS,
                 )
@@ -259,30 +236,22 @@ class StagedOrder(Order):
         queries, tickets = [NONE], [NONE]
         for place in over(range(len(readings))):
             node, number = readings[place]
-            query, found = node.tickets_of(number, wanted)
+            query, found = node.tickets_of(number, codes)
             queries.append(query)
             tickets.append(found)
-        query, ticket = np.concatenate(queries), np.concatenate(tickets)
-        which, position = self._root.places_of(ticket)
-        which = query[which]
-        in_order = np.lexsort((position, which))
-        return which[in_order], position[in_order]
+        which, position = self._root.places_of(np.concatenate(tickets))
+        return iter([(np.concatenate(queries)[which], position)])
 
-    @checked
-    def epoch_of(self, positions: Int64sLike) -> Int64s:
-        """Return which reading of its source (int64[q]) the example at each position is of."""
-        wanted = self._checked(positions)
-        if not len(wanted):
-            return NONE
-        self._reach(int(wanted.max()) + 1)
-        return self._root.readings_at(wanted)
+    def _epochs_at(self, positions: Int64s) -> Int64s:
+        self._reach(int(positions.max()) + 1)
+        return self._root.readings_at(positions)
 
     @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
         """Return how many of the first `stop` examples come from each of `sources`."""
         self._check_range(0, stop)
         counts = np.zeros(len(self.sources), np.int64)
-        for tickets in self._tickets(0, stop):
+        for tickets in self._tickets(0, stop) if stop else ():
             advance(len(tickets))
             sources = self._nodes[0].tickets.readers(tickets)
             counts += np.bincount(sources, minlength=len(counts))
@@ -326,19 +295,11 @@ class StagedOrder(Order):
         """Number of elements of the pass, None without end."""
         return None if self.is_endless else self._root.pulled
 
-    @checked
-    def steps_of(self, positions: Int64sLike) -> tuple[Int64s, Int64s]:
-        """Return (element, index of the example in it), int64[q] each."""
-        wanted = self._checked(positions)
-        if not len(wanted):
-            return NONE, NONE
-        self._reach(int(wanted.max()) + 1)
-        return self._root.at(wanted)
+    def _steps_of(self, positions: Int64s) -> tuple[Int64s, Int64s]:
+        self._reach(int(positions.max()) + 1)
+        return self._root.at(positions)
 
-    @checked
-    def positions_in_step(self, step: int) -> range:
-        """Return the positions of the examples of an element."""
-        self._check_step(step)
+    def _in_step(self, step: int) -> range:
         if self.is_endless and step >= self._root.pulled:
             self._root.pull(step + 1 - self._root.pulled)
             self._root.check()
@@ -386,10 +347,8 @@ class StagedOrder(Order):
             return self._nodes[0].codes_of(tickets)
         readers = self._nodes[0].tickets.readers(tickets)
         codes = np.empty_like(tickets)
-        for index, node in enumerate(self._nodes):
-            here = np.flatnonzero(readers == index)
-            if len(here):
-                codes[here] = node.codes_of(tickets[here])
+        for index, here in groups_of(readers):
+            codes[here] = self._nodes[index].codes_of(tickets[here])
         return codes
 
     def forget_readings(self) -> None:

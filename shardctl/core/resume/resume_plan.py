@@ -55,7 +55,7 @@ class ShuffleState:
     """Where a shuffle buffer is: its contents follow from this and the input.
 
     Of `num_elements` inputs of this epoch `num_read` are read and `emitted` handed out. `seeds` are
-    those of the kernel, which this iterator of the shuffle took (`iterator_seeds`).
+    those of the kernel, which this iterator of the shuffle took (`seeds_of_iterator`).
     """
 
     buffer_size: int

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -319,21 +318,6 @@ _STEPS_PER_SECOND = 50_000_000
 _TABLE = 1 << 16, 1 << 24  # places marked by their low bits: a filter before the exact look
 
 
-class Steps(Protocol):
-    """A shuffle: where each of its steps takes what it hands out."""
-
-    @property
-    def num_elements(self) -> int:
-        """Number of steps."""
-
-    @property
-    def num_buffered(self) -> int:
-        """Number of elements in the full buffer: no more than there are."""
-
-    def places(self, blocks: Int64s) -> Int64s:
-        """Return p = t + r_t of the steps t in blocks of Philox, int64[4 q]; beyond the end any."""
-
-
 def window_size(num_buffered: int) -> int:
     """Return how many steps of each element are looked at in turn."""
     return min(max(num_buffered // _WINDOWS, _LEAST), _PIECE)
@@ -348,7 +332,7 @@ def reach_of_company(num_buffered: int) -> int:
     return max(window, num_buffered) if window > _PIECE // 8 else window
 
 
-def inputs_of_places(steps: Steps, places: Int64s, before: Int64s) -> Int64s:
+def inputs_of_places(steps: ShuffleReplay, places: Int64s, before: Int64s) -> Int64s:
     """Return the input that is at each place before the given step, int64[q].
 
     A place is written by the last step s that took from it, with what was at place s before.
@@ -375,7 +359,7 @@ def inputs_of_places(steps: Steps, places: Int64s, before: Int64s) -> Int64s:
     return found
 
 
-def outputs_of_inputs(steps: Steps, inputs: Int64s) -> Int64s:
+def outputs_of_inputs(steps: ShuffleReplay, inputs: Int64s) -> Int64s:
     """Return the step that hands out each input, int64[q].
 
     An input stays at its place until a step takes it from there or, at its place, moves it on.
@@ -403,7 +387,7 @@ def outputs_of_inputs(steps: Steps, inputs: Int64s) -> Int64s:
     return outputs
 
 
-def _progress(steps: Steps, heads: Int64s) -> Progress:
+def _progress(steps: ShuffleReplay, heads: Int64s) -> Progress:
     """Return a progress of about as many steps as elements look at from there on."""
     size, ascending = steps.num_buffered, np.sort(heads)
     num_apart = int(np.count_nonzero(np.diff(ascending) > reach_of_company(size)))
@@ -440,7 +424,7 @@ def _turns(
 class _Drawn:
     """The steps of several ranges, [starts, stops) each, and the places that they take from."""
 
-    def __init__(self, steps: Steps, starts: Int64s, stops: Int64s) -> None:
+    def __init__(self, steps: ShuffleReplay, starts: Int64s, stops: Int64s) -> None:
         first, end = _joined(starts // PER_BLOCK, (stops - 1) // PER_BLOCK + 1)
         self.places = steps.places(_in_ranges(first, end))
         self._starts = first * PER_BLOCK

@@ -107,7 +107,7 @@ _PIECE = 1 << 20  # inputs that are read together
 
 
 class Readable(Protocol):
-    """What a shuffle reads: the codes of its inputs, one a position, or a row of them."""
+    """What a shuffle reads: the codes of its inputs, one a position."""
 
     @property
     def num_examples(self) -> int:
@@ -149,10 +149,7 @@ class _Window:
         self._reading = reading
         self._reach = reach
         self._first = self._stop = max(0, start - reach)
-        size = min(2 * reach + room, reading.num_examples) + 1
-        # Where an input is a row of codes, so is a place of the window.
-        row = reading.codes(self._first, self._first).shape[1:]
-        self._codes = np.empty((size, *row), np.int64)
+        self._codes = np.empty(min(2 * reach + room, reading.num_examples) + 1, np.int64)
 
     def codes_at(self, inputs: Int64s, stop: int) -> Int64s:
         """Return the codes of `inputs`, all of them below `stop`, after reading that far."""

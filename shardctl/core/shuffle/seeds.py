@@ -64,39 +64,16 @@ def shuffle_kernel_seeds(
     return KernelSeeds(seed=seed, seed2=seed2 if seed or seed2 else SEED_MODULUS)
 
 
-def iterator_seeds(
-    op_seed: int | None,
-    global_seed: int | None,
-    reshuffle: bool | None,
-    iterator_index: int,
-    *,
-    op_index: int = 0,
-) -> KernelSeeds:
-    """Return the seeds that iterator `iterator_index` of a shuffle draws from.
-
-    Reshuffling, which None means too, takes two samples for each iterator from a stream with the
-    kernel seeds: iterator e draws from samples 2e and 2e + 1, the first iterator among them
-    (RandomSeedGenerator in tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling
-    each iterator draws from the kernel seeds themselves.
-
-    >>> iterator_seeds(7, None, True, 0)
-    KernelSeeds(seed=1992159687, seed2=3200305987)
-    >>> iterator_seeds(7, None, False, 5)
-    KernelSeeds(seed=87654321, seed2=7)
-
-    Raises:
-        UnpredictableOrderError: neither seed is set.
-        UsageError: `iterator_index` or `op_index` is below 0, or more than TensorFlow counts.
-    """
-    iterator_index = index(iterator_index)  # Philox needs ints that grow, NumPy's wrap
-    if iterator_index < 0:
-        raise UsageError(f"iterator {iterator_index}: the iterators of a shuffle count from 0")
-    kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
-    return kernel if reshuffle is False else seeds_of_iterator(kernel, iterator_index)
-
-
 def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
     """Return the pair of seeds of an iterator of a shuffle that reshuffles, from its kernel's.
+
+    It takes two samples of a stream with the kernel seeds: iterator e draws from samples 2e and
+    2e + 1, the first iterator among them (RandomSeedGenerator in
+    tensorflow/core/kernels/data/random_seed_ops.cc). Without reshuffling each iterator draws from
+    the kernel seeds themselves.
+
+    >>> seeds_of_iterator(shuffle_kernel_seeds(7, None), 0)
+    KernelSeeds(seed=1992159687, seed2=3200305987)
 
     Raises:
         UsageError: there are more iterators than TensorFlow counts.

@@ -215,27 +215,13 @@ _OTHERS = (
     replace(Call.of_part(Opaque), is_source=False),
     replace(Call.of_part(Opaque), name=OPAQUE_SOURCE),
 )
-_PARTS: tuple[type[Part], ...] = (
-    stages.Read,
-    stages.Range,
-    stages.Values,
-    stages.Zip,
-    stages.SampleFromDatasets,
-    stages.ChooseFromDatasets,
-    stages.Shared,
-    stages.Shuffle,
-    stages.Repeat,
-    stages.Batch,
-    stages.Unbatch,
-    stages.Shard,
-    stages.Take,
-    stages.Skip,
-    stages.Cache,
-    stages.Map,
-    stages.Prefetch,
-    stages.AssertCardinality,
-    stages.WithOptions,
-    stages.Concatenate,
-    stages.Filter,
+# The sources and stages of `stages.py`, in its order.
+_PARTS: list[type[Part]] = sorted(
+    (
+        part
+        for part in vars(stages).values()
+        if isinstance(part, type) and issubclass(part, Part) and "name" in vars(part)
+    ),
+    key=lambda part: not issubclass(part, Source),
 )
 CALLS: dict[str, Call] = {call.name: call for call in (*map(Call.of_part, _PARTS), *_OTHERS)}

@@ -1,7 +1,7 @@
 """What every stage and source of a pipeline says of itself: its call, its effect, what it lets out.
 
 A stage is a class in `stages.py` with what is peculiar to it; what is here holds for all others.
-Its dataset object is registered with `Builder` (`core/iteration/build.py`). Nothing else has to
+Its dataset object is in `NODES` (`core/iteration/build.py`). Nothing else has to
 know a new one: text, documents, completion, code, lint, diff and the calls that `verify` runs
 follow.
 """

@@ -22,7 +22,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.loaders.stop import LoaderCall
-from shardctl.core.order.epoch_reading import EpochReading, Reading
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase, refused
@@ -359,7 +359,7 @@ def _read(reads: Reads, order: Order) -> Iterator[Int64s]:
 # Streams of examples compared with each other: position by position, and by number.
 
 
-def _chunks(reading: Reading, stop: int, start: int = 0) -> Iterator[Int64s]:
+def _chunks(reading: EpochReading, stop: int, start: int = 0) -> Iterator[Int64s]:
     for begin in range(start, stop, _PIECE):
         yield reading.codes(begin, min(begin + _PIECE, stop))
 

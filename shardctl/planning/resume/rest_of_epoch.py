@@ -10,12 +10,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.instructions.reads import Reads
-from shardctl.core.order.epoch_reading import (
-    EndlessReading,
-    EpochReading,
-    Reading,
-    repetitions_listed,
-)
+from shardctl.core.order.epoch_reading import EpochReading, repetitions_listed
 from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.phrase import phrase, refused
@@ -140,7 +135,7 @@ def inputs_read(order: ReaderOrder, point: ResumePoint) -> int:
     return order.replay(point.stream).num_read(point.emitted)
 
 
-def rest_of_reading(reads: Reads, reading: Reading, num_read: int) -> Reads:
+def rest_of_reading(reads: Reads, reading: EpochReading, num_read: int) -> Reads:
     """Return the rows whose fresh interleave continues after `num_read` examples of this reading.
 
     A host of `ds.shard(n, i)` has read i examples beyond its last whole turn of n; the list begins
@@ -149,20 +144,15 @@ def rest_of_reading(reads: Reads, reading: Reading, num_read: int) -> Reads:
     """
     if num_read >= reading.num_examples:
         return reads.select(slice(0, 0))
-    if isinstance(reading, EpochReading) and reading.limit is None:
+    if reading.limit is None:
         head, first = reading.interleave.open_rest(num_read * reading.stride)
         in_slots, skip, take = head.T
         every = reading.interleave.num_shards
         follow = np.arange(first, every) if reading.rows is None else reading.rows[first:]
         rows = np.concatenate([reading.rows_of(in_slots), follow])
     else:
-        if isinstance(reading, EndlessReading):
-            reading = reading.listed(num_read, reading.num_examples)
-        start = num_read * reading.stride - reading.first
-        shard, skip, take = reading.interleave.continuation(start)
+        shard, skip, take = reading.interleave.continuation(num_read * reading.stride)
         take = np.clip(_read_at_end(reading, reads.take)[shard] - skip, 0, take)
-        early = np.flatnonzero(shard < len(reading.skips))
-        skip[early] += reading.skips[shard[early]]
         # Files that come up only after the cut are left out; those that are open keep their slots.
         kept = np.flatnonzero((take > 0) | (skip > 0))
         rows, skip, take = reading.rows_of(shard[kept]), skip[kept], take[kept]
@@ -178,11 +168,10 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
     A file that is cut there ends a block or is the last one read, so its slot is asked for more
     only after the cut: the shorter file gives the same order.
     """
-    last = (reading.num_examples - 1) * reading.stride + reading.phase - reading.first
+    last = (reading.num_examples - 1) * reading.stride + reading.phase
     state = reading.interleave.state(last + 1)
     # Of the files opened by then all is read, but for those that are still in a slot.
     num_read = lengths[reading.opened]
-    num_read[: len(reading.skips)] -= reading.skips
     num_read[state.next_shard :] = 0
     for shard, count in state.slots:
         if shard is not None:
@@ -193,14 +182,13 @@ def _read_at_end(reading: EpochReading, lengths: Int64s) -> Int64s:
 def reader_state(order: ReaderOrder, stream: int, num_read: int) -> ReaderState:
     """Return what is open after `num_read` examples of this host."""
     reading, num_files = order.reading(stream), len(order.reads)
-    if isinstance(reading, EndlessReading):
+    if reading.limit is not None:
         # A plan says how many files are listed, of a list that ends beyond the order.
         num_files *= repetitions_listed(
             order.reads.take,
             (reading.limit + 1) * reading.stride,
             cycle_length=order.settings.cycle_length(ordered=order.dataset.ordered),
         )
-        reading = reading.listed(num_read, num_read)
     state = reading.state(num_read)
     return ReaderState(
         open_files=sum(shard is not None for shard, _ in state.slots),
@@ -243,7 +231,7 @@ def reads_of_codes(order: Order, codes: Int64s) -> Reads:
     )
 
 
-def reads_at(reads: Reads, reading: Reading, positions: Int64s) -> Reads:
+def reads_at(reads: Reads, reading: EpochReading, positions: Int64s) -> Reads:
     """Return the examples at positions (int64[q]) of a reading as runs in the order of the files.
 
     >>> import numpy as np

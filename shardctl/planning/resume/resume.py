@@ -16,7 +16,7 @@ from shardctl.core.dataset.dataset import DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.stop import Stop
-from shardctl.core.order.epoch_reading import Reading
+from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, NONE, Order
 from shardctl.core.order.reader_order import ReaderOrder
@@ -274,7 +274,7 @@ def num_further_epochs(order: ReaderOrder, epoch: int) -> int:
     return order.num_streams - 1 - order.stream_of(epoch)[0]
 
 
-def ids_at(order: ReaderOrder, reading: Reading, inputs: Int64s) -> tuple[int | str, ...]:
+def ids_at(order: ReaderOrder, reading: EpochReading, inputs: Int64s) -> tuple[int | str, ...]:
     """Return the ids at positions (int64[q]) of a reading of the files."""
     return tuple(order.codes.ids(reading.codes_at(inputs)) if len(inputs) else [])
 

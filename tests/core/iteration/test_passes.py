@@ -10,7 +10,7 @@ from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.passes import Loop, iterators_per_pass
-from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
+from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
@@ -25,6 +25,7 @@ from shardctl.core.stages.stages import (
 )
 from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.core.iteration.elements import chain, elements_of, node_of, pass_of
+from tests.core.shuffle.shuffle_oracles import iterator_seeds
 
 SHUFFLE = Shuffle(buffer=9, seed=7)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.core.iteration.build import Rewrites, optimized
+from shardctl.core.iteration.build import fuses, optimized
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.pipelines import options_of
 from shardctl.core.stages.stages import (
@@ -32,10 +32,10 @@ SHUFFLE = Shuffle(buffer=3, seed=1)
 def ops_of(*stages: Stage) -> list[str]:
     """Return what runs, a shuffle and the repeat that it is fused with as one."""
     pipeline = optimized(chain(5, *stages))
-    rewrites = Rewrites.of(options_of(pipeline))
+    options = options_of(pipeline)
     ops: list[str] = []
     for index, stage in enumerate(pipeline.stages):
-        if rewrites.fuses(pipeline.stages, index):
+        if index and fuses(pipeline.stages[index - 1], stage, options):
             ops[-1] += "_and_repeat"
         else:
             ops.append(stage.name)

@@ -5,16 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.interleave import endless as endless_module
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_listed
-from tests.core.interleave.endless_cases import EndlessCase
-from tests.core.order.endless_readings import both_readings
 from tests.oracles import interleave_by_hand
 
 
@@ -113,35 +108,3 @@ def test_so_many_lists_of_files_read_as_an_endless_one_so_far(
     longer = interleave_by_hand(take * (count + 9), cycle, block)[:num_examples]
     assert listed == longer
     assert len(listed) == (num_examples if sum(take) else 0)
-
-
-@pytest.mark.long
-def test_an_endless_reading_is_that_of_a_list_that_is_long_enough(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    for seed in range(50):
-        monkeypatch.setattr(endless_module, "_OPENED", EndlessCase.of(seed).opened)
-        endless, listed, draw = both_readings(seed)
-        size = endless.num_examples
-        assert size == listed.num_examples, seed
-        start, stop = sorted(draw.integers(0, size + 1, 2).tolist())
-        expected = listed.codes(start, stop).tolist()
-        assert endless.codes(start, stop).tolist() == expected, seed
-        runs = [
-            range(f, f + n) for one in endless.runs(start, stop) for f, n in zip(*one, strict=True)
-        ]
-        assert [code for run in runs for code in run] == expected, seed
-        places = draw.integers(0, size, 20) if size else np.empty(0, np.int64)
-        assert endless.codes_at(places).tolist() == listed.codes_at(places).tolist(), seed
-        for ask in ("locate", "blocks"):
-            found, known = (getattr(reading, ask)(places) for reading in (endless, listed))
-            assert [x.tolist() for x in found] == [x.tolist() for x in known], seed
-        rows, offsets = listed.locate(places)
-        assert sorted_pairs(endless.positions(rows, offsets)) == sorted_pairs(
-            listed.positions(rows, offsets)
-        ), seed
-
-
-def sorted_pairs(columns: tuple[Int64s, Int64s]) -> list[tuple[int, ...]]:
-    """Return two columns as sorted pairs."""
-    return sorted(zip(*(column.tolist() for column in columns), strict=True))

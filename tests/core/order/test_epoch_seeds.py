@@ -9,8 +9,9 @@ import pytest
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds
+from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import UnpredictableOrderError
+from tests.core.shuffle.shuffle_oracles import iterator_seeds
 
 BUFFER: dict[str, Any] = {"buffer": 9, "buffer_seed": 5}
 

@@ -16,10 +16,10 @@ from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.shuffle.generator import ScriptSeeds
-from shardctl.core.shuffle.seeds import iterator_seeds
 from shardctl.errors import UnpredictableOrderError
 from shardctl.planning.order import plan_order
 from shardctl.readers.tfds_metadata import read_tfds_folder
+from tests.core.shuffle.shuffle_oracles import iterator_seeds
 from tests.tfds_datasets import build_dataset
 
 SPLIT = Split(name="train", shard_lengths=(5, 0, 3, 11, 4, 1, 7))

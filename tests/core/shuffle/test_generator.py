@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
-from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds, shuffle_kernel_seeds
+from shardctl.core.shuffle.seeds import KernelSeeds, shuffle_kernel_seeds
 from shardctl.errors import UnpredictableOrderError
+from tests.core.shuffle.shuffle_oracles import iterator_seeds
 
 KERNEL = shuffle_kernel_seeds(7, None)
 

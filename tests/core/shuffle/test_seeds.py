@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shardctl.core.shuffle.buffer import shuffle_permutation
-from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds, shuffle_kernel_seeds
+from shardctl.core.shuffle.seeds import KernelSeeds, shuffle_kernel_seeds
 from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.cases import FUZZ, check_cases
-from tests.core.shuffle.shuffle_oracles import EDGE_SEEDS, global_seed, tf_order
+from tests.core.shuffle.shuffle_oracles import EDGE_SEEDS, global_seed, iterator_seeds, tf_order
 
 # range(9).shuffle(9, seed, reshuffle_each_iteration) after set_seed: TensorFlow 2.21.0, CPU.
 RECORDED = [
@@ -128,8 +128,6 @@ def test_no_seed_at_all_has_no_predictable_order() -> None:
 
 
 def test_indices_below_0_and_seeds_beyond_64_bits_are_refused() -> None:
-    with pytest.raises(UsageError, match="iterator -1"):
-        iterator_seeds(7, None, True, -1)
     with pytest.raises(UsageError, match="op_index -1"):
         iterator_seeds(None, 7, True, 0, op_index=-1)
     with pytest.raises(UsageError, match="seed2"):

@@ -14,7 +14,7 @@ import pytest
 import shardctl
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import Dataset, as_dataset
-from shardctl.core.iteration.build import Builder
+from shardctl.core.iteration.build import NODES, Builder
 from shardctl.core.iteration.iteration import Derived, Node
 from shardctl.core.iteration.nodes.repeat import Concatenate
 from shardctl.core.settings.read_settings import as_settings
@@ -85,12 +85,12 @@ class SwappedIteration(Derived):
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in (ReversePairs, LastFirst):
         monkeypatch.setitem(CALLS, part.name, Call.of_part(part))
-    vars(Builder)["stage_node"].register(ReversePairs, lambda self, stage, node: Swapped(node))
+    monkeypatch.setitem(NODES, ReversePairs, lambda self, stage, node: Swapped(node))
 
     def node_of(self: Builder, source: LastFirst) -> Node:
         return reduce(Concatenate, map(self.node_of, source.inputs[::-1]))
 
-    vars(Builder)["source_node"].register(LastFirst, node_of)
+    monkeypatch.setitem(NODES, LastFirst, node_of)
 
 
 TEXT = "last_first([train | shuffle(5, seed=3), test]) | reverse_pairs | batch(4)"

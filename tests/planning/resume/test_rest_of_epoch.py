@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.interleave import endless
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.resume.resume_plan import ReaderState
 from shardctl.core.settings.read_settings import ReadSettings
@@ -25,8 +24,6 @@ from shardctl.planning.resume.rest_of_epoch import (
     resume_point,
     shuffle_state,
 )
-from tests.core.interleave.endless_cases import EndlessCase
-from tests.core.order.endless_readings import both_readings
 from tests.oracles import interleave_by_hand
 from tests.planning.resume.resume_cases import dataset
 
@@ -161,35 +158,3 @@ def test_examples_at_places_are_runs_in_the_order_of_the_files(
         (shard, int(s + t)) for shard, s, t in zip(runs.shard, runs.skip, runs.take, strict=True)
     }
     assert not ends & set(zip(runs.shard, runs.skip.tolist(), strict=True))
-
-
-@pytest.mark.long
-def test_what_is_left_of_an_endless_reading_is_that_of_a_list_that_is_long_enough(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    # Of every fifth a file is open for longer than a window.
-    for seed in (*range(40), *range(44, 150, 5)):
-        case = EndlessCase.of(seed)
-        monkeypatch.setattr(endless, "_OPENED", case.opened)
-        without_end, listed, draw = both_readings(seed)
-        for num_read in draw.integers(0, without_end.num_examples + 1, 3).tolist():
-            zeros = np.zeros(len(case.lengths), np.int64)
-            reads = Reads(
-                files=dataset(train=tuple(case.lengths.tolist())),
-                part=zeros,
-                split=zeros,
-                shard=np.arange(len(zeros)),
-                skip=zeros,
-                take=case.lengths,
-            )
-            found, expected = (
-                rest_of_reading(reads, reading, num_read) for reading in (without_end, listed)
-            )
-            for column in ("shard", "skip", "take"):
-                assert getattr(found, column).tolist() == getattr(expected, column).tolist(), seed
-            state = without_end.listed(num_read, num_read).state(num_read)
-            known = listed.state(num_read)
-            assert (state.block_offset, state.next_shard) == (
-                known.block_offset,
-                known.next_shard,
-            ), seed

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.iteration.iteration import INFINITE, UNKNOWN, Axis, Iteration, Node
 from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
 from shardctl.core.iteration.nodes.joined import common_width, gathered, in_order
@@ -239,10 +239,8 @@ class DirectedIteration(Iteration):
     def _split(
         self, numbers: Int64s, places: Int64s
     ) -> Iterator[tuple[Int64s | slice, Iteration, Int64s]]:
-        for number, source in enumerate(self.sources):
-            here = np.flatnonzero(numbers == number)
-            if len(here):
-                yield here, source, places[here]
+        for number, here in groups_of(numbers):
+            yield here, self.sources[number], places[here]
 
     def elements_of(self, codes: Int64s) -> tuple[Int64s, Int64s]:
         queries, elements = [_NONE], [_NONE]

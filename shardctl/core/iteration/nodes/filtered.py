@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.iteration import EVERYTHING, PIECE, UNKNOWN, Derived, Node
 from shardctl.errors import UsageError
@@ -102,9 +102,7 @@ class FilterIteration(Derived):
 
     def _inputs_of(self, elements: Int64s) -> Int64s:
         found = np.empty(len(elements), np.int64)
-        blocks = np.searchsorted(self._sums, elements, "right") - 1
-        for block in np.unique(blocks).tolist():
-            here = np.flatnonzero(blocks == block)
+        for block, here in groups_of(np.searchsorted(self._sums, elements, "right") - 1):
             found[here] = self._passing(block)[elements[here] - self._sums[block]]
         return found
 
@@ -120,9 +118,8 @@ class FilterIteration(Derived):
 
     def _outputs_of(self, inputs: Int64s) -> Int64s:
         elements = np.full(len(inputs), -1)
-        for block in np.unique(inputs // PIECE).tolist():
+        for block, here in groups_of(inputs // PIECE):
             passing = np.append(self._passing(block), -1)
-            here = np.flatnonzero(inputs // PIECE == block)
             within = np.searchsorted(passing[:-1], inputs[here])
             passes = passing[within] == inputs[here]
             elements[here[passes]] = self._sums[block] + within[passes]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.iteration import iteration as readings
 from shardctl.core.iteration.iteration import Iteration
 
@@ -133,9 +133,7 @@ class Joined(Iteration):
             index = int(indices[0])
             yield index, slice(None), self.pieces[index], wanted - starts[index]
             return
-        order = np.argsort(indices, kind="stable")
-        for here in np.split(order, np.flatnonzero(np.diff(indices[order])) + 1):
-            index = int(indices[here[0]])
+        for index, here in groups_of(indices):
             yield index, here, self.pieces[index], wanted[here] - starts[index]
 
     def _found(

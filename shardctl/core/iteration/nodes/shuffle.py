@@ -9,7 +9,6 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.core.iteration.iteration import (
     EVERYTHING,
-    PIECE,
     Derived,
     Iteration,
     Node,
@@ -26,7 +25,8 @@ from shardctl.errors import UnpredictableOrderError, UsageError
 # An element stays longer than k buffers in a buffer with probability exp(-k).
 _FEW, _MANY = 4, 16
 _MAX_KEPT = 1 << 24  # codes of elements that were read of late
-_CHUNK = 1 << 20  # codes that are looked up at once where so many are not kept
+_CHUNK = 1 << 20  # codes of longer elements that are looked up at once
+_WIDTH = 64  # examples of an element, where that differs
 
 _ANY = KernelSeeds(seed=0, seed2=0)
 
@@ -172,7 +172,6 @@ class ShuffledEpoch(Derived):
         super().__init__(child)
         self._buffer = buffer
         self.seeds: TakenSeeds | None = None
-        self._widest = (-1, 0)
 
     def _advance(self, count: int) -> int:
         raise AssertionError("the shuffle reads it")
@@ -203,92 +202,45 @@ class ShuffledEpoch(Derived):
     def _outputs_of(self, inputs: Int64s) -> Int64s:
         return self.replay.outputs_of(inputs)
 
-    @property
-    def _max_width(self) -> int:
-        """The most examples that an element of the input has."""
-        if (width := self._child.width) is not None:
-            return width
-        size = self._child.pulled
-        if self._widest[0] != size:
-            starts = range(0, size, PIECE)
-            pieces = (np.arange(start, min(start + PIECE, size)) for start in starts)
-            self._widest = size, max(int(self._child.widths(piece).max()) for piece in pieces)
-        return self._widest[1]
-
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         if start >= stop:
             return
-        width, replay = self._max_width, self.replay
-        buffer = min(replay.buffer_size, replay.num_elements)
-        if width > 1 and buffer * width > _MAX_KEPT:
-            for inputs in replay.chunks(start, stop, chunk_size=max(1, _CHUNK // width)):
-                yield self._child.examples(inputs)
+        child, replay = self._child, self.replay
+        if child.width != 1:
+            size = max(1, _CHUNK // (child.width or _WIDTH))
+            for inputs in replay.chunks(start, stop, chunk_size=size):
+                yield child.examples(inputs)
             return
         # To look up what is older than that costs a replay, where the input is shuffled too.
-        reach = max(_FEW * buffer, min(_MANY * buffer, _MAX_KEPT // width))
-        rows = Rows(self._child, width)
-        for codes in shuffled_codes(rows, replay, start, stop, reach=reach):
-            flat = codes.ravel()
-            yield flat if self._child.width is not None else flat[flat != FILLER]
+        buffer = replay.num_buffered
+        reach = max(_FEW * buffer, min(_MANY * buffer, _MAX_KEPT))
+        yield from shuffled_codes(InTurn(child), replay, start, stop, reach=reach)
 
 
-# The elements of an iteration as rows of codes, which a shuffle above it reads on and looks up.
-
-# No example has it: what fills the rows of elements with fewer examples than others.
-FILLER = np.iinfo(np.int64).min
-
-
-class Rows:
-    """The elements of an iteration, each a row of `width` codes, or one code where that is 1.
+class InTurn:
+    """The codes of an iteration of single examples, which a shuffle above it reads on and looks up.
 
     Read in order it goes through the iteration once, in pieces.
-
-    >>> from shardctl.core.iteration.nodes.batch import Batch
-    >>> from shardctl.core.iteration.nodes.source import Source
-    >>> iteration = Batch(Source(range(5)), 2).iterate()
-    >>> _ = iteration.pull(9)
-    >>> Rows(iteration, 2).codes(1, 3).tolist() == [[2, 3], [4, FILLER]]
-    True
     """
 
-    def __init__(self, iteration: Iteration, width: int) -> None:
-        self._iteration, self._width = iteration, width
-        self.num_examples = iteration.pulled
-        self._next = 0
+    def __init__(self, iteration: Iteration) -> None:
+        self._iteration, self.num_examples = iteration, iteration.pulled
+        self._next, self._rest = -1, np.empty(0, np.int64)
         self._chunks: Iterator[Int64s] = iter(())
-        self._rest = np.empty(0, np.int64)
 
     def codes(self, start: int, stop: int) -> Int64s:
-        """Return the rows of the elements [start, stop)."""
+        """Return the codes of the elements [start, stop)."""
         if start != self._next:
-            self._chunks = iter(())
-        if start != self._next or not start:
             self._chunks = self._iteration.chunks(start, self.num_examples)
             self._rest = self._rest[:0]
-        self._next = stop
-        counts = self._counts(np.arange(start, stop))
-        missing = (stop - start) * self._width if counts is None else int(counts.sum())
-        parts = [self._rest]
-        missing -= len(self._rest)
+        parts, missing = [self._rest], stop - start - len(self._rest)
         while missing > 0:
             parts.append(next(self._chunks))
             missing -= len(parts[-1])
         codes = np.concatenate(parts)
-        end = len(codes) + missing
-        self._rest = codes[end:]
-        return self._as_rows(codes[:end], counts)
+        self._next, self._rest = stop, codes[stop - start :]
+        return codes[: stop - start]
 
     def codes_at(self, positions: Int64s) -> Int64s:
-        """Return the rows of any elements."""
-        return self._as_rows(self._iteration.examples(positions), self._counts(positions))
-
-    def _counts(self, elements: Int64s) -> Int64s | None:
-        """Return how many examples each element has, None where all have `width`."""
-        return None if self._iteration.width is not None else self._iteration.widths(elements)
-
-    def _as_rows(self, codes: Int64s, counts: Int64s | None) -> Int64s:
-        if counts is None:
-            return codes if self._width == 1 else codes.reshape(-1, self._width)
-        rows = np.full((len(counts), self._width), FILLER)
-        rows[np.arange(self._width) < counts[:, None]] = codes
-        return rows
+        """Return the codes of any elements."""
+        return self._iteration.examples(positions)

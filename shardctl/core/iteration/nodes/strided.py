@@ -152,6 +152,9 @@ class StridedIteration(Derived):
             first, last = (index * node.stride + node.first for index in (start, stop - 1))
             place = 0
             for chunk in self._child.chunks(first, last + 1):
-                elements = np.arange(place, place + len(chunk)) // width
-                yield chunk[elements % node.stride == 0]
+                if width == 1:
+                    yield chunk[-place % node.stride :: node.stride]
+                else:
+                    elements = np.arange(place, place + len(chunk)) // width
+                    yield chunk[elements % node.stride == 0]
                 place += len(chunk)

@@ -14,10 +14,11 @@ from shardctl.core.iteration.nodes.shuffle import Shuffle
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.generator import SeedGenerator
-from shardctl.core.shuffle.seeds import KernelSeeds, iterator_seeds, shuffle_kernel_seeds
+from shardctl.core.shuffle.seeds import KernelSeeds, shuffle_kernel_seeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UnpredictableOrderError, UsageError
 from tests.core.iteration.elements import all_of, check_lookups
+from tests.core.shuffle.shuffle_oracles import iterator_seeds
 
 
 class Watched(Source):
