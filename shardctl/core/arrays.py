@@ -15,19 +15,8 @@ from shardctl.errors import UsageError
 
 Int64s = NDArray[np.int64]
 _PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
-_KEPT_BYTES = 1 << 23
 _FEW_KEYS = 16  # are told apart one by one faster than sorted
 _MANY = 1 << 10  # numbers that are looked up in so many others
-
-
-def keep_freed_memory() -> None:
-    """Have the C library keep what pieces free for the next ones, in place of giving it back.
-
-    Loops over pieces of a few 100 kB would otherwise be handed the same pages anew again and again,
-    for up to a fifth of their time. glibc keeps twice the largest array that was ever freed, but
-    for huge ones (mallopt(3), M_MMAP_THRESHOLD); another library does not mind.
-    """
-    np.empty(_KEPT_BYTES // 2, np.uint8)
 
 
 class EqualByItems:

@@ -12,7 +12,6 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
-from shardctl.core.interleave.runs import Runs, joined_runs, runs_in
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.phrase import phrase
 from shardctl.core.text import counted, in_short
@@ -196,11 +195,6 @@ class Order(ABC):
         return False
 
     @property
-    def has_long_runs(self) -> bool:
-        """Whether `runs` are told at less cost than the codes."""
-        return False
-
-    @property
     def is_made_whole(self) -> bool:
         """Whether an epoch is made as a whole before any place in it is known."""
         return False
@@ -253,20 +247,6 @@ class Order(ABC):
 
     @abstractmethod
     def _in_step(self, step: int) -> range: ...
-
-    @checked
-    def runs(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield (first code, length) of the runs of consecutive codes at [start, stop), in pieces.
-
-        Each column is int64[r]. A run is as long as can be, over borders of blocks, files and
-        epochs, so that runs are the same for whatever hands out the same codes.
-        """
-        return joined_runs(self.visits(start, stop))
-
-    @checked
-    def visits(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield runs as `runs` does, but cut as blocks and files are: the next may count on."""
-        return map(runs_in, self.chunks(start, stop))
 
     # Where examples are.
 

@@ -14,7 +14,6 @@ from shardctl.core.arrays import Int64s, Int64sLike, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
-from shardctl.core.interleave.runs import Runs, runs_in
 from shardctl.core.order.epoch_reading import (
     EpochReading,
     ReadingsTogether,
@@ -37,7 +36,6 @@ _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next
 _AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 MAX_OPENED = 1 << 23  # files of a reading of files that repeat, some 200 bytes each
-_LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 
 
 class ReaderOrder(Order):
@@ -148,26 +146,6 @@ class ReaderOrder(Order):
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for epoch, begin, end in self._streams(start, stop):
             yield from self._stream_chunks(epoch, begin, end)
-
-    @checked
-    def visits(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield runs as `runs` does, but cut as blocks and files are: the next may count on.
-
-        Where no buffer mixes the blocks, the cost is that of blocks and not of examples.
-
-        >>> from shardctl.core.dataset.dataset import Split
-        >>> train = Split.even(name="train", num_examples=8, num_shards=2)
-        >>> order = ReaderOrder(Dataset(name="d", splits=(train,)),
-        ...                     [SplitRange(split=train, start=0, stop=8)],
-        ...                     ReadSettings(cycle=2, block=3))
-        >>> [[column.tolist() for column in piece] for piece in order.runs(1, 8)]
-        [[[1, 4, 3], [2, 3, 1]], [[7], [1]]]
-        """
-        if self.has_blocks:
-            for epoch, begin, end in self._streams(start, stop):
-                yield from self.reading(epoch, stop=end).runs(begin, end)
-        else:
-            yield from map(runs_in, self.chunks(start, stop))
 
     def _codes_at(self, positions: Int64s) -> Int64s:
         streams, inputs = np.divmod(positions, self.stream_size)
@@ -304,15 +282,6 @@ class ReaderOrder(Order):
     def has_blocks(self) -> bool:
         """Whether blocks of files come one after the other, since no buffer mixes them."""
         return self.num_buffered is None
-
-    @property
-    def has_long_runs(self) -> bool:
-        """Whether `runs` are told at less cost than the codes."""
-        return (
-            self.has_blocks
-            and self._share["stride"] == 1
-            and (self._cycle == 1 or self.settings.block >= _LONG_BLOCK)
-        )
 
     @property
     def has_steps(self) -> bool:
