@@ -43,22 +43,9 @@ from shardctl.core.settings.read_settings import (
     as_settings,
 )
 from shardctl.core.settings.table import ENDLESS
+from shardctl.core.stages import stages as tf_stages
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.pipelines import last_batch, readers_of
-from shardctl.core.stages.stages import (
-    AssertCardinality,
-    Batch,
-    Cache,
-    Map,
-    Prefetch,
-    Read,
-    Repeat,
-    Shard,
-    Skip,
-    Take,
-    Unbatch,
-    WithOptions,
-)
 from shardctl.core.text import choices, nearest_first
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, order_of, plan_order
@@ -344,12 +331,12 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
     They do where the stages hand out a piece of the reader's order, which each pass has alike.
     """
     settings, source, stages = order.settings, order.stages.source, order.stages.stages
-    if not isinstance(source, Read) or source.data is not None or source.settings:
+    if not isinstance(source, tf_stages.Read) or source.data is not None or source.settings:
         return {}
     shuffled = settings.shuffles_files and (
         settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
     )
-    cached = settings.pass_index and any(isinstance(stage, Cache) for stage in stages)
+    cached = settings.pass_index and any(isinstance(stage, tf_stages.Cache) for stage in stages)
     is_read_alike = not (shuffled or cached or settings.host_mode.reads_all)
     if not is_read_alike or settings.loop != "python" or order.is_endless or settings.is_endless:
         return {}
@@ -384,12 +371,17 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
 
 def _cuts(stage: Stage) -> bool:
     """Whether a stage hands out a piece of what it is given, in the same order."""
-    if isinstance(stage, Repeat):
+    if isinstance(stage, tf_stages.Repeat):
         return stage.count == 1
-    if isinstance(stage, Shard):
+    if isinstance(stage, tf_stages.Shard):
         return stage.num_shards == 1
-    kinds = Skip | Take | Batch | Unbatch | Map | Prefetch | AssertCardinality | WithOptions | Cache
-    return isinstance(stage, kinds)
+    return type(stage) in _CUTS
+
+
+_CUTS = {
+    *(tf_stages.Skip, tf_stages.Take, tf_stages.Batch, tf_stages.Unbatch, tf_stages.Map),
+    *(tf_stages.Prefetch, tf_stages.Cache, tf_stages.AssertCardinality, tf_stages.WithOptions),
+}
 
 
 # Other loaders than TFDS's reader.

@@ -28,22 +28,9 @@ from shardctl.core.resume.unseeded_buffer import (
 )
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
+from shardctl.core.stages import stages as tf_stages
 from shardctl.core.stages.part import Part, Stage
 from shardctl.core.stages.pipelines import parts_of, with_changed
-from shardctl.core.stages.stages import (
-    Batch,
-    ChooseFromDatasets,
-    Concatenate,
-    Map,
-    Pipeline,
-    Prefetch,
-    Read,
-    SampleFromDatasets,
-    Shard,
-    Shared,
-    WithOptions,
-    Zip,
-)
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.text import counted
 from shardctl.planning.order import PlannedOrder, order_of
@@ -404,10 +391,10 @@ def as_host(settings: ReadSettings, index: int, count: int, *, of: int) -> ReadS
     def part(given: Part) -> Part:
         if _hosts_of(given) != of:
             return given
-        if isinstance(given, Read):
+        if isinstance(given, tf_stages.Read):
             own = {**dict(given.settings), "host": str(host)}
             return replace(given, settings=tuple(own.items()))
-        return Shard(num_shards=count, index=index)
+        return tf_stages.Shard(num_shards=count, index=index)
 
     pipeline = stages_of(settings)
     if not any(_hosts_of(part) == of for part in parts_of(pipeline)):
@@ -450,24 +437,26 @@ def check_shared(settings: ReadSettings, hosts: int) -> None:
 
 def _hosts_of(part: Part) -> int | None:
     """Return of how many hosts a part of stages takes a share, None where it takes none."""
-    if isinstance(part, Read):
+    if isinstance(part, tf_stages.Read):
         host = dict(part.settings).get("host")
         return None if host is None else int(str(host).partition("/")[2])
-    return part.num_shards if isinstance(part, Shard) and part.num_shards > 1 else None
+    return part.num_shards if isinstance(part, tf_stages.Shard) and part.num_shards > 1 else None
 
 
-def _unshared(pipeline: Pipeline, hosts: int) -> list[Read]:
+def _unshared(pipeline: tf_stages.Pipeline, hosts: int) -> list[tf_stages.Read]:
     """Return the readers of which each host gets everything."""
     source = pipeline.source
-    found: list[Read] = []
-    if isinstance(source, Read):
+    found: list[tf_stages.Read] = []
+    if isinstance(source, tf_stages.Read):
         found = [] if _hosts_of(source) == hosts else [source]
-    elif isinstance(source, Shared):
+    elif isinstance(source, tf_stages.Shared):
         found = _unshared(source.pipeline, hosts)
-    elif isinstance(source, Zip | SampleFromDatasets | ChooseFromDatasets):
+    elif isinstance(
+        source, tf_stages.Zip | tf_stages.SampleFromDatasets | tf_stages.ChooseFromDatasets
+    ):
         found = [read for one in source.inputs for read in _unshared(one, hosts)]
     for stage in pipeline.stages:
-        if isinstance(stage, Concatenate):
+        if isinstance(stage, tf_stages.Concatenate):
             found += _unshared(stage.other, hosts)
         elif _hosts_of(stage) == hosts:
             found = []
@@ -484,7 +473,7 @@ def undropped(settings: ReadSettings) -> ReadSettings:
     pipeline = stages_of(settings)
     behind = list(takewhile(_hands_on, reversed(pipeline.stages)))
     before = pipeline.stages[: len(pipeline.stages) - len(behind)]
-    if not before or not isinstance(before[-1], Batch) or not before[-1].drop_remainder:
+    if not before or not isinstance(before[-1], tf_stages.Batch) or not before[-1].drop_remainder:
         return settings
     last = replace(before[-1], drop_remainder=False)
     stages = (*before[:-1], last, *reversed(behind))
@@ -492,4 +481,4 @@ def undropped(settings: ReadSettings) -> ReadSettings:
 
 
 def _hands_on(stage: Stage) -> bool:
-    return isinstance(stage, Map | Prefetch | WithOptions)
+    return isinstance(stage, tf_stages.Map | tf_stages.Prefetch | tf_stages.WithOptions)
