@@ -105,7 +105,7 @@ class OrderSnapshot:
     def _write(self, path: Path, taken: TakenSnapshot) -> None:
         """Write a snapshot, whole or not at all; one that says the same is left as it is."""
         from shardctl.files.atomic import new_file
-        from shardctl.files.snapshot.reader import snapshot_yaml
+        from shardctl.files.snapshot_file import snapshot_yaml
 
         data = "".join(snapshot_yaml(taken.snapshot)).encode("utf-8", "backslashreplace")
         if path.exists() and path.read_bytes() == data:

@@ -10,7 +10,7 @@ from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan.document import instruction_rows, plan_json, plan_yaml
+from shardctl.files.plan_file import instruction_rows, plan_json, plan_yaml
 from shardctl.planning.resume.proof import BrokenPromise, Proof
 from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words

@@ -359,7 +359,7 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
 
 def _say_size(plan: "ResumePlan", out: OutputOptions) -> None:
     from shardctl.files.file_text import MAX_VALUES
-    from shardctl.files.plan.document import record_size
+    from shardctl.files.plan_file import record_size
 
     count = plan.num_instructions
     reads = plan.instructions if len(plan.instructions) else plan.hosts[0].instructions

@@ -53,7 +53,7 @@ class Beside:
         """
         from shardctl.core.snapshot.order_tree import NEWEST
         from shardctl.files.json_text import is_json
-        from shardctl.files.snapshot.reader import snapshot_json, snapshot_yaml
+        from shardctl.files.snapshot_file import snapshot_json, snapshot_yaml
         from shardctl.planning.snapshot import tree_in
 
         rules = self.pinned.rules

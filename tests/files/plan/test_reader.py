@@ -17,8 +17,14 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.documents import FORMAT_VERSION
 from shardctl.files.head import head
-from shardctl.files.plan.document import digest_of, plan_json, plan_yaml, resume_document
-from shardctl.files.plan.reader import parse_plan, read_plan
+from shardctl.files.plan_file import (
+    digest_of,
+    parse_plan,
+    plan_json,
+    plan_yaml,
+    read_plan,
+    resume_document,
+)
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
@@ -223,7 +229,7 @@ BUFFER = json.loads(text_of(PLANS["at most once"], plan_json))["unseeded"]
         ("exact", ("file_instructions",), 3, "file_instructions must be a list, not 3"),
         ("exact", ("pipeline",), 3, "pipeline must be a mapping, not 3"),
         ("exact", ("pipeline", "cycle"), 0, "cycle"),
-        ("exact", ("pipeline", "loader"), "grain", "cycle: 16 means nothing to Grain"),
+        ("exact", ("pipeline", "loader"), "grain", "cycle 16 means nothing to Grain"),
         ("exact", ("spec",), 3, "spec must be text"),
         ("exact", ("mode",), "sometimes", "mode 'sometimes': there are exact, exactly-once, "),
         ("exact", ("mode",), 3, "mode 3: there are exact, exactly-once, "),

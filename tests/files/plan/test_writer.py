@@ -17,7 +17,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv
-from shardctl.files.plan.document import (
+from shardctl.files.plan_file import (
     instruction_rows,
     plan_json,
     plan_yaml,

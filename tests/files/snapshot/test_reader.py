@@ -17,7 +17,7 @@ from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.snapshot import Snapshot, checksum
 from shardctl.errors import ShardctlError
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.snapshot.reader import snapshot_document, snapshot_json, snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_document, snapshot_json, snapshot_yaml
 from shardctl.planning.snapshot import snapshot
 from tests.cases import check_cases, few_or_many
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
@@ -354,5 +354,5 @@ def test_damaged_and_invented_files_are_snapshots_or_one_line(tmp_path: Path) ->
 
 def test_settings_of_a_newer_shardctl_are_named() -> None:
     newer = replace(taken(), pipeline={**taken().pipeline, "warp": 9})
-    with pytest.raises(ShardctlError, match=r"pipeline\.warp: no such setting"):
+    with pytest.raises(ShardctlError, match=r"pipeline: warp: no such setting"):
         newer.settings()

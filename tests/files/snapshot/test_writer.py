@@ -15,7 +15,7 @@ from shardctl.core.snapshot.order_tree import HashTree, leaf_size
 from shardctl.core.snapshot.snapshot import MAX_SNAPSHOT_BYTES
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import UsageError
-from shardctl.files.snapshot.reader import snapshot_document, snapshot_json, snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_document, snapshot_json, snapshot_yaml
 from shardctl.planning.snapshot import snapshot
 from tests.planning.diff.diff_cases import dataset_of
 

@@ -16,8 +16,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.resume.resume_plan import MAX_HOSTS, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.files.plan.document import plan_json, plan_yaml
-from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import even_shares, resume_on_hosts

@@ -13,8 +13,7 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import BatchCall, ConcatenateCall, ResumePlan, ShuffleCall
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.files.plan.document import plan_json, plan_yaml
-from shardctl.files.plan.reader import parse_plan
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import resume_on_hosts

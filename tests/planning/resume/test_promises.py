@@ -34,8 +34,7 @@ from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_s
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import ShardctlError
 from shardctl.files.head import read_split_sizes
-from shardctl.files.plan.document import DIGEST, digest_of, plan_json
-from shardctl.files.plan.reader import parse_plan, read_instructions
+from shardctl.files.plan_file import DIGEST, digest_of, parse_plan, plan_json, read_instructions
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.proof import broken_promises, planned_anew, prove
