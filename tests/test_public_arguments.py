@@ -15,6 +15,7 @@ import pytest
 
 import shardctl
 from shardctl.core.order.order import Order
+from shardctl.core.phrase import option_name
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.errors import ShardctlError
 from tests.cases import add_cases
@@ -391,7 +392,12 @@ def test_numbers_that_would_wrap_are_refused(name: str) -> None:
             with pytest.raises(ShardctlError) as raised:
                 finished(call(world, **{argument: wrong}))
             said = str(raised.value)
-            named = argument in said or str(beyond)[:40] in said or "an int64 holds" in said
+            names = (argument, option_name(argument))
+            named = (
+                any(name in said for name in names)
+                or str(beyond)[:40] in said
+                or "an int64 holds" in said
+            )
             assert named, f"{say(name, {argument: wrong})}: {said}"
             add_cases()
 
@@ -399,11 +405,11 @@ def test_numbers_that_would_wrap_are_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"epochs": 2**62}, "epochs=4611686018427387904 of 24 examples: positions go up to"),
+        ({"epochs": 2**62}, "--epochs 4611686018427387904 of 24 examples: positions go up to"),
         ({"epochs": MOST // 24 + 1}, "of 24 examples: positions go up to 9223372036854775807"),
         ({"epochs": 2**63}, "epochs=9223372036854775808: a number from 1 to"),
-        ({"pass_index": MOST, "shuffle_seed": 1}, "a lower pass_index is needed"),
-        ({"pass_index": 2**62 - 1, "shuffle_seed": 1, "epochs": 2}, "a lower pass_index is needed"),
+        ({"pass_index": MOST, "shuffle_seed": 1}, "a lower --pass is needed"),
+        ({"pass_index": 2**62 - 1, "shuffle_seed": 1, "epochs": 2}, "a lower --pass is needed"),
         ({"pass_index": 2**63}, "pass_index=9223372036854775808: a number from 0 to"),
     ],
 )

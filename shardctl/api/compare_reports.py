@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,8 +25,7 @@ from shardctl.files.json_text import is_json
 from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import ref_as_pinned, spec_as_pinned
-from shardctl.planning.report.compare import ReportComparison, compare_sides
-from shardctl.planning.report.compared_side import Side
+from shardctl.planning.report.compare import ReportComparison, Side, compare_sides
 from shardctl.planning.report.report import Report
 from shardctl.planning.snapshot import TakenSnapshot
 from shardctl.readers.project_file import Project, read_project
@@ -130,12 +129,9 @@ def _settings_of(project: Project) -> ReadSettings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class OpenedReport:
-    """What a side of a comparison holds: a snapshot, a report, or the project that a file is."""
+class Opened(Side):
+    """A side of a comparison, and the project of a settings file, which is no side yet."""
 
-    label: str
-    pinned: PinnedOrder | None = None
-    report: Report | None = None
     project: Project | None = None
     folder: Path = Path()
 
@@ -164,7 +160,7 @@ _OF_DOCUMENTS = re.compile(rb"^(?:\xef\xbb\xbf)?\{?[\"']?(?:kind|format_version)
 _OF_JSON = re.compile(rb'"(?:kind|format_version)"\s*:')
 
 
-def opened_report(given: Any, name: str) -> OpenedReport:
+def opened_report(given: Any, name: str) -> Opened:
     """Return what is compared of a side; `name` is what it is called where it is no file.
 
     Raises:
@@ -172,14 +168,13 @@ def opened_report(given: Any, name: str) -> OpenedReport:
         UsageError: it is a plan.
     """
     if isinstance(given, PinnedOrder):
-        return OpenedReport(label=given.label, pinned=given)
+        return Opened(label=given.label, pinned=given)
     if isinstance(given, Report):
-        return OpenedReport(label=name, report=given)
-    if isinstance(given, TakenSnapshot):
-        pinned = PinnedOrder(snapshot=given.snapshot, label=name, live=given.live)
-        return OpenedReport(label=name, pinned=pinned)
-    if isinstance(given, Snapshot):
-        return OpenedReport(label=name, pinned=PinnedOrder(snapshot=given, label=name))
+        asked = given.question
+        return Opened(label=name, dataset=asked.dataset, spec=asked.spec, settings=asked.settings)
+    if isinstance(given, Snapshot | TakenSnapshot):
+        kept, live = (given, None) if isinstance(given, Snapshot) else (given.snapshot, given.live)
+        return Opened(label=name, pinned=PinnedOrder(snapshot=kept, label=name, live=live))
     path = Path(given)
     label = printable(os.fspath(given))
     data = read_file(path)
@@ -193,23 +188,18 @@ def opened_report(given: Any, name: str) -> OpenedReport:
                 f"{quoted(label, 200)} is {kind}; snapshots and settings files are set side by "
                 "side, and shardctl diff compares plans"
             )
-        return OpenedReport(
-            label=label, pinned=PinnedOrder(snapshot=found, label=label), folder=path.parent
-        )
-    return OpenedReport(label=label, project=read_project(path), folder=path.parent)
-
-
-DatasetOf = Callable[[Project, Fallback | None], Dataset]
-SettingsOf = Callable[[Project], ReadSettings]
+        pinned = PinnedOrder(snapshot=found, label=label)
+        return Opened(label=label, pinned=pinned, folder=path.parent)
+    return Opened(label=label, project=read_project(path), folder=path.parent)
 
 
 def sides_of(
-    opened: Sequence[OpenedReport],
+    opened: Sequence[Opened],
     *,
     spec: str | None,
-    dataset_of: DatasetOf,
-    settings_of: SettingsOf,
-) -> tuple[Side, Side]:
+    dataset_of: Callable[[Project, Fallback | None], Dataset],
+    settings_of: Callable[[Project], ReadSettings],
+) -> list[Side]:
     """Return what was opened as sides; a settings file is read as the two functions say.
 
     One that names no dataset reads that of the snapshot beside it.
@@ -217,37 +207,26 @@ def sides_of(
     Raises:
         ShardctlError: a dataset or settings at fault, with the file, and the line if it is known.
     """
-    sides = []
+    sides: list[Side] = []
     for one, other in (opened, opened[::-1]):
-        if one.report is not None:
-            given = one.report.question
-            sides.append(
-                Side(
-                    label=one.label,
-                    dataset=given.dataset,
-                    spec=given.spec,
-                    settings=given.settings,
-                )
-            )
-            continue
         if one.project is None:
-            sides.append(Side(label=one.label, pinned=one.pinned))
+            sides.append(one)
             continue
         settings = settings_of(one.project)
-        kept = None if other.pinned is None else other.pinned.snapshot
         fallback, own = None, spec
-        if kept is not None:
+        if other.pinned is not None:
+            kept = other.pinned.snapshot
             refs = kept.refs or (ref_as_pinned(kept),)
             fallback = Fallback(refs=refs, folder=other.folder, said_by=other.label)
             own = spec_as_pinned(kept, settings) if spec is None else spec
         dataset = dataset_of(one.project, fallback)
-        _refuse_misfits(one, dataset, own, settings)
-        sides.append(Side(label=one.label, dataset=dataset, spec=own, settings=settings))
-    return sides[0], sides[1]
+        _refuse_misfits(one.label, one.project, dataset, own, settings)
+        sides.append(replace(one, dataset=dataset, spec=own, settings=settings))
+    return sides
 
 
 def _refuse_misfits(
-    one: OpenedReport, dataset: Dataset, spec: str | None, settings: ReadSettings
+    label: str, project: Project, dataset: Dataset, spec: str | None, settings: ReadSettings
 ) -> None:
     """Refuse what a dataset does not take, in the words of the file that says so."""
     try:
@@ -255,8 +234,7 @@ def _refuse_misfits(
     except UnpredictableOrderError:
         return  # of which the rest can be told
     except ShardctlError as error:
-        assert one.project is not None
-        found = located(error, one.project, "read")
-        if printable(one.label) in str(found):
+        found = located(error, project, "read")
+        if printable(label) in str(found):
             raise found from None
-        raise type(error)(phrase("{}: {}", one.label, found)) from None
+        raise type(error)(phrase("{}: {}", label, found)) from None

@@ -168,9 +168,8 @@ def pictures_html(answer: Any) -> str:
 
 
 def _image(answer: Any) -> str:
-    from shardctl.rendering.pictures.drawers import pictures_of
-    from shardctl.rendering.pictures.picture import MOST_WORDS
-    from shardctl.rendering.pictures.svg import svg_file
+    from shardctl.rendering.pictures.svg import MOST_WORDS, svg_file
+    from shardctl.rendering.text.drawers import pictures_of
 
     pictures = pictures_of(answer)
     if not pictures:

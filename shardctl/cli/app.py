@@ -65,6 +65,10 @@ class _WithHelpPage:
         super().__init__(*given, **named)
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
 
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        pieces: list[str] = super().collect_usage_pieces(ctx)  # type: ignore[misc]
+        return [piece.strip("{}") for piece in pieces]  # to Typer what is needed stands in braces
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         panels: dict[str, list[Any]] = {"Arguments": [], **{title: [] for title in OPTION_PANELS}}
         for parameter in self.get_params(ctx):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -186,25 +186,15 @@ def _no_option(option: str, ctx: Any, arguments: Sequence[str], commands: Sequen
         return f"{option} belongs behind a command; {choices(owners, 20)} take it"
     if owners:
         return f"{option} is an option of {choices(owners, 20)}, not of {arguments[0]}"
-    return _no_such("option", option, names, _other_names(names))
+    return _no_such("option", option, names)
 
 
-def _no_such(
-    kind: str, name: str, names: Sequence[str], others: Mapping[str, str] | None = None
-) -> str:
-    """Return that there is no such name, and those near it; `others` are other names for them."""
-    known = {**dict(zip(names, names, strict=True)), **(others or {})}
-    near = nearest(name, known, 6)
-    close = list(dict.fromkeys(known[other] for other in near))[:3]
+def _no_such(kind: str, name: str, names: Sequence[str]) -> str:
+    """Return that there is no such name, and those near it."""
+    close = nearest(name, names, 3)
     if close:
         return f"no {kind} {quoted(name)}; close {kind}s: {choices(close)}"
     return f"no {kind} {quoted(name)}; choose from {choices(names, 40)}"
-
-
-def _other_names(options: Sequence[str]) -> dict[str, str]:
-    from shardctl.cli.options.names import long_names, other_names
-
-    return {f"--{other}": f"--{name}" for other, name in other_names(long_names(options)).items()}
 
 
 def _option_names(ctx: Any) -> list[str]:

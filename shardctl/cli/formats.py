@@ -224,7 +224,7 @@ def verb_formats(module: str, verb: str, *, pictures: bool = False) -> dict[str,
 
 def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     """Return the pictures of an answer that has some."""
-    pictures = _function("rendering.pictures.drawers:pictures_of")(*answer)
+    pictures = _function("rendering.text.drawers:pictures_of")(*answer)
     return _inert_lines(_function("rendering.pictures.svg:svg_file")(pictures))
 
 

@@ -47,12 +47,11 @@ def screen(output: str | None, *, picture: bool | None = False) -> Screen:
 Chunk = str | bytes | bytearray | memoryview
 
 
-def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None = None) -> None:
+def write(chunks: Iterable[Chunk], output: str | None) -> None:
     """Write the chunks to a file, whole or not at all, or to stdout, which `-` names too.
 
     A reader of stdout that leaves (`| head`) has what it wanted: the rest is not made, and the
     command goes on to its exit code, which tells a check's result whoever reads its words.
-    `num_bytes` is the size of a file that is an array, see `new_file`.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
@@ -62,7 +61,7 @@ def write(chunks: Iterable[Chunk], output: str | None, *, num_bytes: int | None 
         return
     from shardctl.files.atomic import new_file  # 2 ms
 
-    with new_file(output, num_bytes=num_bytes) as file:
+    with new_file(output) as file:
         for chunk in chunks:
             file.write(utf8(chunk) if isinstance(chunk, str) else chunk)
 

@@ -106,4 +106,4 @@ def refused(template: str, *values: object, **arguments: object) -> UsageError:
 
 
 Argument = option
-Placeholder = str
+Placeholder = Phrase = str

@@ -21,16 +21,14 @@ _IN_PLACE = stat.S_IFCHR
 
 
 @contextlib.contextmanager
-def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iterator[BinaryIO]:
+def new_file(path: str, what: str = "") -> Iterator[BinaryIO]:
     """Open a file that takes the place of `path` when the block ends well, and else is removed.
 
     Of a link, the file that it leads to is replaced, and the link stays. A pipe or a device is
     written in place; a pipe that nobody reads within seconds is refused. An interrupt, a hang-up
     and SIGTERM remove the file as an error does. A process that is killed with SIGKILL leaves the
     temporary file `.NAME.shardctl-0` beside the target until that is written again (see
-    `temporary_file`). With `num_bytes` the room for it is taken first, which is why numpy.save is
-    fast, and the file is not synced: an array is quickly made again. In errors `what` names what is
-    written, where that is more than the file.
+    `temporary_file`). In errors `what` names what is written, where that is more than the file.
 
     Raises:
         UsageError: the file cannot be written; what was there before is untouched.
@@ -57,14 +55,9 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
             raise _unwritable(path, what, _reason(path, error)) from None
         try:
             with os.fdopen(temporary.handle, "wb") as file:
-                if num_bytes:
-                    _reserve(temporary.handle, num_bytes)
                 yield file
                 file.flush()
-                if num_bytes is None:
-                    os.fsync(temporary.handle)
-                else:
-                    file.truncate()
+                os.fsync(temporary.handle)
             permissions = stat.S_IMODE(mode) if mode is not None else 0o666 & ~_umask()
             os.chmod(temporary.path, permissions)
             os.replace(temporary.path, target)
@@ -75,8 +68,7 @@ def new_file(path: str, what: str = "", *, num_bytes: int | None = None) -> Iter
             raise
         finally:
             temporary.release()
-        if num_bytes is None:
-            _sync_folder(os.path.dirname(target))
+        _sync_folder(os.path.dirname(target))
 
 
 def _real_path(path: str, what: str) -> str:
@@ -84,17 +76,6 @@ def _real_path(path: str, what: str) -> str:
         return os.path.realpath(path)
     except OSError:  # of the working folder, the only one that it asks for
         raise _unwritable(path, what, "the working folder is gone") from None
-
-
-def _reserve(handle: int, num_bytes: int) -> None:
-    """Take the room for a file where the file system can; a full disk shows at once."""
-    if not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(handle, 0, num_bytes)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EFBIG, errno.EDQUOT):
-            raise
 
 
 def _sync_folder(folder: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
@@ -27,7 +29,7 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
             larger than `max_num_bytes`.
     """
     shown = quoted(path, 200)
-    try:
+    with reading(path):
         mode = os.stat(path).st_mode
         if stat.S_ISDIR(mode):
             raise DatasetError(f"{shown} is a folder; a file is needed here")
@@ -35,14 +37,23 @@ def read_file(path: Path, *, max_num_bytes: int = MAX_FILE_BYTES) -> bytes:
             raise DatasetError(f"{shown} is a pipe, a socket or a device; it must be a file")
         with path.open("rb") as file:
             data = _content(file, max_num_bytes)
-    except OSError as error:
-        kind = NotThereError if isinstance(error, FileNotFoundError) else DatasetError
-        raise kind(f"cannot read {shown}: {os_reason(error)}") from error
-    except ValueError as error:  # a NUL in the path
-        raise DatasetError(f"cannot read {shown}: no path holds a NUL character") from error
     if data is None:
         raise DatasetError(f"{shown} is larger than {max_num_bytes} bytes, the most read as text")
     return data
+
+
+@contextlib.contextmanager
+def reading(path: Path | str, missing: str = "no such file") -> Iterator[None]:
+    """Make what the system says of a path a DatasetError of one line."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotThereError(f"cannot read {quoted(path, 200)}: {missing}") from error
+    except OSError as error:
+        raise DatasetError(f"cannot read {quoted(path, 200)}: {os_reason(error)}") from error
+    except ValueError as error:
+        message = f"cannot read {quoted(path, 200)}: no path holds a NUL character"
+        raise DatasetError(message) from error
 
 
 def _content(file: BinaryIO, max_num_bytes: int) -> bytes | None:
@@ -67,21 +78,11 @@ def subfolder_names(folder: Path) -> list[str]:
         DatasetError: the folder is not there or may not be listed.
     """
     names = []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                try:
-                    if entry.is_dir() and not entry.name.startswith("."):
-                        names.append(entry.name)
-                except OSError:  # links in a circle
-                    continue
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise NotThereError(f"cannot read {quoted(folder, 200)}: no such folder") from error
-        raise DatasetError(f"cannot read {quoted(folder, 200)}: {os_reason(error)}") from error
-    except ValueError as error:
-        message = f"cannot read {quoted(folder, 200)}: no path holds a NUL character"
-        raise DatasetError(message) from error
+    with reading(folder, "no such folder"), os.scandir(folder) as entries:
+        for entry in entries:
+            with contextlib.suppress(OSError):  # links in a circle
+                if entry.is_dir() and not entry.name.startswith("."):
+                    names.append(entry.name)
     return sorted(names)
 
 

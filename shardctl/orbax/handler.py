@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from dataclasses import dataclass, field
 from typing import Any
@@ -136,11 +137,7 @@ class Checkpointable:
 
     @checked
     def __init__(
-        self,
-        position: Position,
-        *,
-        allow_version: bool = False,
-        host: int | HostLike | None = None,
+        self, position: Position, *, allow_version: bool = False, host: int | HostLike | None = None
     ) -> None:
         check_host_of(position, host)
         self._position, self._allow_version = position, allow_version
@@ -165,8 +162,4 @@ class Checkpointable:
         restore_position(
             self._position, directory, this_process(), allow_version=self._allow_version
         )
-        return _nothing_left()
-
-
-async def _nothing_left() -> None:
-    pass
+        return asyncio.sleep(0)

@@ -81,17 +81,15 @@ def _one_a_host(
     for process, host in hosts.items():
         other = first.setdefault(host, process)
         if states[process] != states[other]:
-            who = "no host" if host is None else f"host {host.index} of {host.count}"
             raise DatasetError(
-                f"{_shown(directory)}: {file_of(other)} and {file_of(process)} are both of {who} "
-                "and differ; where every process reads a part of its own, its settings say "
-                "which: ReadSettings(host=Host(index=I, count=N))"
+                f"{_shown(directory)}: {file_of(other)} and {file_of(process)} are both of "
+                f"{'no host' if host is None else f'host {host.index} of {host.count}'} and "
+                "differ; where every process reads a part of its own, its settings say which: "
+                "ReadSettings(host=Host(index=I, count=N))"
             )
-    return [first[host] for host in sorted(first, key=_place)]
-
-
-def _place(host: Host | None) -> tuple[int, int]:
-    return (0, 0) if host is None else (host.count, host.index)
+    return [
+        first[host] for host in sorted(first, key=lambda h: (h.count, h.index) if h else (0, 0))
+    ]
 
 
 def _names(directory: Any) -> set[str]:

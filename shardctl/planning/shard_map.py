@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,84 +73,45 @@ def shard_map(
     >>> found.rows, found.labels, found.columns, found.counts.tolist()
     (((0, 0),), ('0',), ((0, 20000), (20000, 40000), (40000, 60000)), [[20000, 20000, 20000]])
     """
-    num_positions = epoch_length(order)
+    num_positions, storage = epoch_length(order), storage_order(order)
     count = min(columns, num_positions)
-    bounds = tuple(
-        (num_positions * number // count, num_positions * (number + 1) // count)
-        for number in range(count)
-    )
-    if (sample is None or not sample.complete) and num_positions <= COMPLETE_LIMIT:
-        sample = sample_epoch(order)
-    if sample is not None and sample.complete:
-        found = _whole(sample, bounds)
+    edges = [num_positions * number // max(count, 1) for number in range(count + 1)]
+    sample = whole_epoch(order, sample)
+    if sample is not None:
+        codes = sample.codes[0]
+        shards = storage.of(codes)[1]
+        sizes = np.bincount(shards, minlength=len(storage.shard_sizes))
+        column = np.repeat(np.arange(count), np.diff(edges))
     else:
-        found = _looked_up(order, bounds)
-    return _grouped(order, found, bounds, rows)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Measured:
-    """What is measured: the number of the shard at positions, int64[columns] of int64[k].
-
-    With `begins` (int64[shards]) the codes at positions instead, and the first code of each shard.
-    `codes` are of an example of each shard (int64[shards]), `parts` how much of the whole it is.
-    """
-
-    columns: list[Int64s]
-    begins: Int64s | None
-    codes: Int64s
-    parts: Floats
-    sampled: Sampled | None
-
-    def counts(self, firsts: Int64s) -> Int64s:
-        """Return how many are of groups that begin with these shards, int64[rows, columns]."""
-        if self.begins is None:
-            groups = _groups(firsts, len(self.codes))
-            rows = [groups[here] for here in self.columns]
-        else:
-            begins = self.begins[firsts]
-            rows = [np.searchsorted(begins, here, side="right") - 1 for here in self.columns]
-        counts = np.zeros((len(firsts), len(rows)), np.int64)
-        for column, of_column in enumerate(rows):
-            counts[:, column] = np.bincount(of_column, minlength=len(firsts))
-        return counts
-
-
-def _groups(firsts: Int64s, num_shards: int) -> Int64s:
-    """Return the group of each shard, int64[num_shards], of groups that begin with these."""
-    return np.repeat(np.arange(len(firsts)), np.diff(firsts, append=num_shards))
-
-
-def _whole(sample: OrderSample, bounds: Sequence[tuple[int, int]]) -> _Measured:
-    sizes, shards = sample.shard_sizes, sample.shards[0]
+        codes = looked_up(order, _LOOKED_UP // count * count)
+        shards, sizes = storage.of(codes)[1], storage.read_sizes
+        column = np.repeat(np.arange(count), len(codes) // count)
     # Of what a pipeline repeats before it shuffles, a shard may come in the second epoch alone.
     seen = np.flatnonzero(sizes)
-    if len(seen) < len(sizes):
-        shards, sizes = np.searchsorted(seen, shards), sizes[seen]
-    codes = np.empty(len(sizes), np.int64)
-    codes[shards] = sample.codes[0]
-    return _Measured(
-        columns=[shards[start:stop] for start, stop in bounds],
-        begins=None,
-        codes=codes,
-        parts=sizes / max(sample.num_positions, 1),
-        sampled=None,
-    )
-
-
-def _looked_up(order: Order, bounds: Sequence[tuple[int, int]]) -> _Measured:
-    each = _LOOKED_UP // len(bounds)
-    generator = np.random.default_rng(0)
-    positions = np.concatenate([one_in_each_part(*bound, each, generator) for bound in bounds])
-    storage = storage_order(order)
-    codes = codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
-    begins = storage.first_codes
-    return _Measured(
-        columns=np.split(codes, len(bounds)),
-        begins=begins,
-        codes=begins,
-        parts=storage.read_sizes / storage.num_read,
-        sampled=Sampled(
+    splits, numbers, _ = order.codes.places(storage.first_codes[seen])
+    firsts = _first_of_groups(splits, rows)
+    lasts = np.append(firsts[1:], len(seen))[: len(firsts)] - 1
+    groups = np.repeat(np.arange(len(firsts)), lasts - firsts + 1)
+    of_shard = np.zeros(len(sizes), np.int64)
+    of_shard[seen] = groups
+    cells = np.bincount(of_shard[shards] * count + column, minlength=len(firsts) * count)
+    counts = cells.reshape(len(firsts), count)
+    ends = list(zip(splits.tolist(), numbers.tolist(), strict=True))
+    named = [(ends[first], ends[last]) for first, last in zip(firsts, lasts, strict=True)]
+    return ShardMap(
+        counts=counts,
+        rows=tuple((first[1], last[1]) for first, last in named),
+        labels=tuple(_label(order, first, last) for first, last in named),
+        columns=tuple(pairwise(edges)),
+        measured=counts.sum(axis=0),
+        expected=np.bincount(groups, sizes[seen] / max(int(sizes.sum()), 1), len(firsts)).astype(
+            float
+        ),
+        num_shards=len(seen),
+        num_positions=num_positions,
+        sampled=None
+        if sample is not None
+        else Sampled(
             num_examples=len(codes),
             num_stretches=len(codes),
             stretch=1,
@@ -158,38 +120,25 @@ def _looked_up(order: Order, bounds: Sequence[tuple[int, int]]) -> _Measured:
     )
 
 
+def whole_epoch(order: Order, sample: OrderSample | None) -> OrderSample | None:
+    """Return a sample of the whole first epoch, None where it is too long for that."""
+    if sample is not None and sample.complete:
+        return sample
+    return sample_epoch(order) if epoch_length(order) <= COMPLETE_LIMIT else None
+
+
+def looked_up(order: Order, count: int) -> Int64s:
+    """Return the codes at single positions of the first epoch, one at random in each equal part."""
+    positions = one_in_each_part(0, epoch_length(order), count, np.random.default_rng(0))
+    return codes_of_stretches(order, 0, positions, 1, exact=False).ravel()
+
+
 def one_in_each_part(start: int, stop: int, count: int, generator: np.random.Generator) -> Int64s:
     """Return a position at random in each of `count` equal parts of [start, stop), ascending."""
     size, rest = divmod(stop - start, count)
     number = np.arange(count + 1)
     edges = start + number * size + number * rest // count  # no product is beyond an int64
     return generator.integers(edges[:-1], edges[1:])
-
-
-def _grouped(
-    order: Order, found: _Measured, bounds: tuple[tuple[int, int], ...], most: int
-) -> ShardMap:
-    splits, shards, _ = order.codes.places(found.codes)
-    firsts = _first_of_groups(splits, most)
-    counts = found.counts(firsts)
-    lasts = np.append(firsts[1:], len(splits))[: len(firsts)] - 1
-    ends = list(zip(firsts.tolist(), lasts.tolist(), strict=True))
-    return ShardMap(
-        counts=counts,
-        rows=tuple((int(shards[first]), int(shards[last])) for first, last in ends),
-        labels=tuple(
-            _label(order, (int(splits[a]), int(shards[a])), (int(splits[b]), int(shards[b])))
-            for a, b in ends
-        ),
-        columns=bounds,
-        measured=counts.sum(axis=0),
-        expected=np.bincount(_groups(firsts, len(splits)), found.parts, len(firsts)).astype(
-            np.float64
-        ),
-        num_shards=len(splits),
-        num_positions=epoch_length(order),
-        sampled=found.sampled,
-    )
 
 
 def _first_of_groups(splits: Int64s, most: int) -> Int64s:

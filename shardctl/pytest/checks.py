@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,6 @@ import pytest
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import counted
 from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class OrderSnapshot:
         self._root, self._here = root, here
         self._folder, self._stem = folder_of(test_file), stem_of(test)
         self._used: list[str] = []
-        self._written: list[str] = []
+        self.written: list[str] = []  # paths as people know them
 
     def check(
         self, ds: Any, name: str | None = None, *, passes: int = 1, loop: Loop = "python"
@@ -75,15 +74,6 @@ class OrderSnapshot:
         if problems:
             pytest.fail("\n\n".join(problems))
 
-    def kept(self) -> dict[str, Any]:
-        """Return what the summary at the end of the run needs, as JSON takes it."""
-        return {
-            "folder": str(self._folder),
-            "stem": self._stem,
-            "used": self._used,
-            "written": self._written,
-        }
-
     def _problem(self, path: Path, taken: TakenSnapshot) -> str | None:
         """Return what is wrong with a snapshot; nothing is where it is written anew."""
         from shardctl.planning.diff.diff import PinnedOrder, diff
@@ -113,7 +103,7 @@ class OrderSnapshot:
         path.parent.mkdir(parents=True, exist_ok=True)
         with new_file(str(path)) as file:
             file.write(data)
-        self._written.append(path.name)
+        self.written.append(os.path.relpath(path, self._here))
 
     def _how_to_accept(self) -> str:
         test = f"{os.path.relpath(self._test_file, self._here)}::{self._test}"
@@ -180,54 +170,6 @@ def _refs(data_dir: str | None, root: Path, folder: Path) -> tuple[str, ...]:
     return (Path(os.path.relpath(data_dir, folder)).as_posix(),)
 
 
-# The end of a run: which snapshots were written, and which no test uses any more.
-
-
-def summary(reports: Sequence[Any], *, here: Path, ended: bool) -> Iterator[str]:
-    """Yield lines about the snapshots of a run.
-
-    Args:
-        reports: of the tests that took `order_snapshot`; each has what `OrderSnapshot.kept` says.
-        here: the folder that pytest was called in, from which paths are shown.
-        ended: whether every test was run that was to be run.
-    """
-    kept = [report.order_snapshots for report in reports]
-    written = sorted(
-        os.path.relpath(Path(one["folder"], name), here) for one in kept for name in one["written"]
-    )
-    if written:
-        yield f"{counted(len(written), 'order snapshot')} written:"
-        yield from (f"  {path}" for path in written)
-    unused = sorted(os.path.relpath(path, here) for path in _unused(reports, ended=ended))
-    if unused:
-        are = "is" if len(unused) == 1 else "are"
-        yield f"{counted(len(unused), 'order snapshot')} {are} used by no test; delete what is old:"
-        yield from (f"  {path}" for path in unused)
-
-
-def _unused(reports: Sequence[Any], *, ended: bool) -> Iterator[Path]:
-    """Yield files that no test uses, where the tests that ran are enough to say so.
-
-    A test that failed or was skipped may not have come to its checks. Where only some of the tests
-    were asked for, a file is unused if the test that it belongs to ran, and did without it.
-    """
-    folders: dict[Path, list[Any]] = {}
-    for report in reports:
-        folders.setdefault(Path(report.order_snapshots["folder"]), []).append(report)
-    for folder, of_folder in folders.items():
-        kept = [report.order_snapshots for report in of_folder]
-        used = {name for one in kept for name in one["used"]}
-        passed = [r.order_snapshots["stem"] for r in of_folder if r.outcome == "passed"]
-        others = [r.order_snapshots["stem"] for r in of_folder if r.outcome != "passed"]
-        whole = ended and not any(one["narrowed"] for one in kept)
-        for file in sorted(folder.glob("*.yaml")):
-            name = file.name
-            if name in used or any(belongs_to(name, stem) for stem in others):
-                continue
-            if whole or any(belongs_to(name, stem) for stem in passed):
-                yield file
-
-
 # Where the snapshot of a test lies: a folder for each test file, a file for each check.
 
 FOLDER = "order_snapshots"
@@ -292,14 +234,3 @@ def file_name(stem: str, name: str | None, pass_index: int) -> str:
     if pass_index:
         parts.append(f"pass.{pass_index}")
     return f"{'.'.join(parts)}.yaml"
-
-
-def belongs_to(file: str, stem: str) -> bool:
-    """Return whether a snapshot is one of the test with that stem.
-
-    >>> belongs_to("test_order.validation.yaml", "test_order")
-    True
-    >>> belongs_to("test_order-2.yaml", "test_order")
-    False
-    """
-    return file.startswith(f"{stem}.")

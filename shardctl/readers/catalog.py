@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.text import choices, quoted
-from shardctl.core.tfds_rules import DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError
 from shardctl.readers.dataset_name import newest_version
+from shardctl.readers.layout_document import dataset_from_layout
 
 _ORIGIN = "built-in catalog"
 FOLDER = Path(__file__).with_name("catalog")  # importlib.resources would take 4 ms to import
@@ -75,38 +75,6 @@ def _document(name: str) -> dict[str, Any]:
 
 
 def _dataset(name: str, entry: Mapping[str, Any]) -> Dataset:
-    file_format = entry.get("file_format", DEFAULT_FILE_FORMAT)
-    return Dataset(
-        name=name,
-        config=entry.get("config"),
-        version=entry["version"],
-        file_format=file_format,
-        splits=tuple(_split(name, file_format, split) for split in entry["splits"]),
-        origin=_ORIGIN,
-    )
-
-
-def _split(dataset: str, file_format: str, split: Mapping[str, Any]) -> Split:
-    lengths = split.get("shard_lengths")
-    num_shards = split["num_shards"] if lengths is None else len(lengths)
-    files = ShardFiles.from_template(
-        split.get("filepath_template") or DEFAULT_TEMPLATE,
-        dataset=dataset,
-        split=split["name"],
-        file_format=file_format,
-        num_shards=num_shards,
-    )
-    if lengths is not None:
-        return Split(
-            name=split["name"],
-            shard_lengths=tuple(lengths),
-            files=(files,),
-            num_bytes=split.get("num_bytes"),
-        )
-    return Split.even(
-        name=split["name"],
-        num_examples=split["num_examples"],
-        num_shards=num_shards,
-        files=(files,),
-        num_bytes=split.get("num_bytes"),
-    )
+    layout = {**entry, "name": name}
+    layout.pop("source", None)
+    return replace(dataset_from_layout(layout, stem=name, folder=FOLDER), origin=_ORIGIN)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import option
 from shardctl.core.text import choices, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME
 from shardctl.errors import DatasetError, NotThereError
@@ -58,7 +58,7 @@ class DataDirs:
             path = path_of(text)
             is_there = isinstance(path, RemotePath) or (text and os.path.isdir(path))
             if text == self.given and not is_there:
-                raise DatasetError(phrase("{}: no such local folder", source))
+                raise DatasetError(f"{source}: no such local folder")
             yield path
 
     def on_disk(self) -> DataDirs:
@@ -85,7 +85,7 @@ def data_dirs(
     named_by: dict[str, DataDirSource] = {}
     if given is not None:
         given = _clean(os.fspath(given), env)
-        sources[given] = phrase("{data_dir!}", data_dir=given)
+        sources[given] = option("data_dir", given, given=True)
         named_by[given] = "option"
     elif project.data_dir is not None:
         given = project.data_dir
@@ -178,7 +178,7 @@ def _named_by(dirs: Iterable[AnyPath], data_dir: AnyPath) -> Iterator[None]:
         source = dirs.sources.get(str(data_dir)) if isinstance(dirs, DataDirs) else None
         if source is None or not isinstance(data_dir, RemotePath):
             raise
-        raise DatasetError(phrase("{}: {}", source, error)) from error
+        raise DatasetError(f"{source}: {error}") from error
 
 
 def _found_in(data_dir: AnyPath, names: Iterable[str]) -> Iterator[FoundDataset]:

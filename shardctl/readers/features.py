@@ -152,4 +152,3 @@ def _dimension(value: object) -> int | None:
         return None
     length = fields.proto_int64(value, "a length")
     return None if length < 0 else length
-

@@ -109,24 +109,7 @@ def choose_dataset(
         on_disk=on_disk,
     )
     named = named_dataset(refs, project=project, env=env, cwd=cwd)
-    refs, folder = named.refs, cwd
-    by: Chooser = named.source
-    if named.source == "option":
-        dataset = _read_all(refs, search)
-    elif named.source == "environment":
-        with said_about(ENVIRONMENT_VARIABLE):
-            dataset = _read_all(refs, search)
-    elif named.source == "file" and project.path is not None:
-        folder = project.path.parent
-        with said_about(project.shown_path):
-            dataset = _read_all(refs, replace(search, cwd=folder))
-    elif named.source == "folder":
-        dataset = read_tfds_folder(cwd)
-    elif fallback is not None:
-        refs, folder, by = tuple(fallback.refs), cwd / fallback.folder, "fallback"
-        with said_about(fallback.said_by):
-            dataset = _fallen_back(fallback, search)
-    else:
+    if named.source == "default" and fallback is None:
         built_in = catalog_dataset(DEFAULT_DATASET)
         if built_in is None:
             raise DatasetError("no dataset chosen; choose one with --dataset")
@@ -135,30 +118,52 @@ def choose_dataset(
             note=f"no dataset chosen: using the built-in {DEFAULT_DATASET} layout; "
             "choose one with --dataset",
         )
-    return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by=by)
+    if named.source == "default" and fallback is not None:
+        refs, folder = tuple(fallback.refs), cwd / fallback.folder
+        try:
+            with said_about(fallback.said_by):
+                dataset = _read_all(refs, replace(search, cwd=folder))
+        except DatasetError as error:
+            raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
+        return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by="fallback")
+    if named.source == "folder":
+        dataset = read_tfds_folder(cwd)
+    else:
+        with said_about(named.said_by) if named.said_by else contextlib.nullcontext():
+            dataset = _read_all(named.refs, replace(search, cwd=named.folder))
+    return ChosenDataset(dataset=dataset, refs=named.refs, folder=named.folder, by=named.source)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedDataset:
-    """The references of a dataset, and who names them; those of a file are relative to it."""
+    """The references of a dataset, who names them, and the folder that they are relative to.
+
+    said_by: what stands before an error about them.
+    """
 
     refs: tuple[str, ...]
     source: Source
+    folder: Path
+    said_by: str | None = None
 
 
 def named_dataset(
     refs: Sequence[str], *, project: Project, env: Mapping[str, str], cwd: Path
 ) -> NamedDataset:
     """Return which dataset is chosen, and by whom, whether or not it is there; see above."""
-    if refs:
-        return NamedDataset(refs=tuple(map(public_url, refs)), source="option")
-    if env.get(ENVIRONMENT_VARIABLE):
-        return NamedDataset(refs=(public_url(env[ENVIRONMENT_VARIABLE]),), source="environment")
-    if project.dataset and project.path is not None:
-        return NamedDataset(refs=tuple(map(public_url, project.dataset)), source="file")
-    if holds_tfds_metadata(cwd):
-        return NamedDataset(refs=(".",), source="folder")
-    return NamedDataset(refs=(DEFAULT_DATASET,), source="default")
+    source: Source = "option"
+    folder, said_by = cwd, None
+    if not refs and (named := env.get(ENVIRONMENT_VARIABLE)):
+        refs, source, said_by = [named], "environment", ENVIRONMENT_VARIABLE
+    elif not refs and project.dataset and project.path is not None:
+        refs, source, said_by = project.dataset, "file", project.shown_path
+        folder = project.path.parent
+    elif not refs and holds_tfds_metadata(cwd):
+        refs, source = ["."], "folder"
+    elif not refs:
+        refs, source = [DEFAULT_DATASET], "default"
+    public = tuple(map(public_url, refs))
+    return NamedDataset(refs=public, source=source, folder=folder, said_by=said_by)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,13 +173,6 @@ class Fallback:
     refs: Sequence[str]
     folder: Path
     said_by: str
-
-
-def _fallen_back(fallback: Fallback, search: _Search) -> Dataset:
-    try:
-        return _read_all(fallback.refs, replace(search, cwd=search.cwd / fallback.folder))
-    except DatasetError as error:
-        raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
 
 
 def refs_found_again(
@@ -389,16 +387,12 @@ def _file(ref: str, search: _Search) -> Dataset | None:
     return read_bare(str(path), search.counting)
 
 
-def _bad_version(ref: str, search: _Search) -> Dataset | None:
+def _record_files(ref: str, search: _Search) -> Dataset | None:
     if re.fullmatch(r"[A-Za-z][\w/+.-]*:[^/]*", ref) and parse_dataset_name(ref) is None:
         raise DatasetError(
             f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
             "and namespaces are not looked up"
         )
-    return None
-
-
-def _record_files(ref: str, search: _Search) -> Dataset | None:
     if not means_record_files(ref):
         return None
     if _SPEC.fullmatch(ref):
@@ -412,15 +406,11 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
 _SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
 
 
-def _missing_path(ref: str, search: _Search) -> Dataset | None:
+def _name(ref: str, search: _Search) -> Dataset | None:
     if has_lost_a_slash(ref):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}; {A_SLASH_LOST}")
-    if ref.endswith(LAYOUT_SUFFIXES) or re.match(r"[./~\\]", ref) or ref.endswith("/"):
+    if ref.endswith((*LAYOUT_SUFFIXES, "/")) or re.match(r"[./~\\]", ref):
         raise DatasetError(f"no file or folder {quoted(ref, 200)}")
-    return None
-
-
-def _name(ref: str, search: _Search) -> Dataset | None:
     name = parse_dataset_name(ref)
     if name is None:
         return None
@@ -434,9 +424,7 @@ def _name(ref: str, search: _Search) -> Dataset | None:
 _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
     _folder,
     _file,
-    _bad_version,
     _record_files,
-    _missing_path,
     _name,
 )
 

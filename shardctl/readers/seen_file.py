@@ -37,8 +37,10 @@ class SeenExamples:
     warnings: tuple[str, ...] = ()
 
 
-def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
+def read_seen(path: Path | str, codes: ExampleCodes, *, ids: bool = False) -> SeenExamples:
     """Return the examples that a log names; blank lines and line ends of Windows are skipped.
+
+    With `ids` a line may be an id too, `5` or `train:5`.
 
     A last line without a line end may have been cut off, and a cut index is another index: the line
     is read as it is, and a warning says so.
@@ -53,8 +55,8 @@ def read_seen(path: Path | str, codes: ExampleCodes) -> SeenExamples:
             start = raw.peek(2)[:2]  # type: ignore[attr-defined]  # it is buffered
             if start == _GZIP:
                 with gzip.GzipFile(fileobj=raw) as unzipped:
-                    return _read(unzipped, codes, shown)  # type: ignore[arg-type]
-            return _read(raw, codes, shown)
+                    return _read(unzipped, codes, shown, ids)  # type: ignore[arg-type]
+            return _read(raw, codes, shown, ids)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         raise DatasetError(
             f"{shown} is a gzip file that was cut off or damaged; "
@@ -77,36 +79,13 @@ def read_kept(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArr
     """
     if str(path).endswith(".npy"):
         return _mask(path, codes)
-    kept = _codes_of_ids(path, codes)
-    if kept is None:
-        kept = read_seen(path, codes).codes
+    kept = read_seen(path, codes, ids=True).codes
 
     def passes(wanted: Int64s) -> NDArray[np.bool_]:
         places = np.minimum(np.searchsorted(kept, wanted), max(len(kept) - 1, 0))
         return kept[places] == wanted if len(kept) else np.zeros(len(wanted), bool)
 
     return passes
-
-
-def _codes_of_ids(path: Path | str, codes: ExampleCodes) -> Int64s | None:
-    """Return the codes of a list of ids, ascending; None where its lines are tfds_ids."""
-    shown = quoted(path, 200)
-    try:
-        with open_stream(path) as file:
-            found: list[int] = []
-            for number, line in enumerate(file, 1):
-                text = line.decode("utf-8", "replace").strip()
-                if not found and (TFDS_ID_SEPARATOR in text or line[:2] == _GZIP):
-                    return None
-                if not text:
-                    continue
-                try:
-                    found.append(codes.parse(text))
-                except UsageError as error:
-                    raise DatasetError(f"{shown}, line {number}: {error}") from None
-    except OSError as error:
-        raise DatasetError(f"cannot read {shown}: {os_reason(error)}") from error
-    return distinct(np.array(found, np.int64))
 
 
 def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[np.bool_]]:
@@ -129,7 +108,7 @@ def _mask(path: Path | str, codes: ExampleCodes) -> Callable[[Int64s], NDArray[n
     return lambda wanted: kept[wanted]
 
 
-def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
+def _read(file: BinaryIO, codes: ExampleCodes, shown: str, ids: bool) -> SeenExamples:
     found = np.empty(0, np.int64)
     files: dict[str, tuple[int, int]] = {}
     num_lines, torn = 0, False
@@ -145,7 +124,8 @@ def _read(file: BinaryIO, codes: ExampleCodes, shown: str) -> SeenExamples:
         for number, one in enumerate(lines, start=num_lines + 1):
             if text := one.strip():
                 try:
-                    new.append(_code(text, files, codes))
+                    is_id = ids and TFDS_ID_SEPARATOR not in text
+                    new.append(codes.parse(text) if is_id else _code(text, files, codes))
                 except UsageError as error:
                     raise DatasetError(f"{shown}, line {number}: {error}") from None
         found = distinct(np.concatenate([found, np.array(new, np.int64)]))

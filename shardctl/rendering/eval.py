@@ -45,9 +45,9 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
     yield from table_pieces(_COLUMNS, grouped(eval_rows(evaluation)), screen, keep=_ROWS)
     yield "\n"
     if screen.pictures:
-        from shardctl.rendering.terminal.steps import step_lines
+        from shardctl.rendering.text.drawers import picture_lines
 
-        yield from step_lines(evaluation, screen)
+        yield from picture_lines(evaluation, screen)
         yield "\n"
     yield table(*way_cells(evaluation), screen)
     legend = "* as set up here"

@@ -36,6 +36,13 @@ class ProjectDraft:
     read: Sequence[DraftSetting]
     lint: Sequence[DraftSetting]
 
+    @property
+    def stated(self) -> Iterator[tuple[str, object]]:
+        """What the file states, by name, which is that of its section too for lint."""
+        named = [(one.name, one) for one in (self.dataset, self.data_dir, *self.read)]
+        named += [(f"lint {one.name}", one) for one in self.lint]
+        return ((name, one.value) for name, one in named if one.stated)
+
 
 _HEAD = """\
 What the commands of shardctl read in this folder and in those below it; their options go over it.

@@ -50,10 +50,10 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
         yield "\n"
         yield from _shard_table(split, screen)
     if screen.pictures:  # else NumPy is not loaded
-        from shardctl.rendering.terminal.shards import shard_bars
+        from shardctl.rendering.text.drawers import picture_lines
 
         yield "\n"
-        yield from shard_bars(layout, screen)
+        yield from picture_lines(layout, screen)
 
 
 def split_cells(layout: Layout) -> tuple[Sequence[Column], list[Sequence[str]]]:

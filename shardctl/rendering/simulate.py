@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -14,19 +12,14 @@ from shardctl.core.columns import RecordStream
 from shardctl.errors import UsageError
 from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
-from shardctl.planning.shard_map import Strips, Visit, strips
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.step_rows import (
-    epoch_starts,
-    hues_of,
     order_head,
     order_heading,
     order_rows,
     pipeline_record,
-    shard_name,
-    step_starts,
 )
-from shardctl.rendering.text.tables import SLOT_LOOKS, Screen, display_width, paragraph, slot_styled
+from shardctl.rendering.text.tables import Screen, paragraph
 
 _PIECE = 1 << 14  # examples made into text at once
 _IDS_IN_LINE = 16
@@ -45,7 +38,10 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
     last = simulation.skip + simulation.take - 1
     yield paragraph(f"positions {simulation.skip:,} to {last:,} of {total}", screen)
     if screen.pictures:
-        yield from strip_lines(simulation, screen)
+        from shardctl.rendering.text.drawers import picture_lines
+
+        yield from picture_lines(simulation, screen)
+        yield "\n"
     yield from order_rows(order, simulation.chunks(), simulation.skip, screen)
 
 
@@ -148,101 +144,9 @@ def array_file(simulation: Simulation) -> Iterator[bytes | memoryview]:
         yield codes.astype("<i8", copy=False).data.cast("B")
 
 
-def array_num_bytes(simulation: Simulation) -> int:
-    """Return how large the .npy file will be."""
-    return len(_array_header(simulation)) + 8 * simulation.take
-
-
 def _array_header(simulation: Simulation) -> bytes:
     header = io.BytesIO()
     np.lib.format.write_array_header_1_0(
         header, {"descr": "<i8", "fortran_order": False, "shape": (simulation.take,)}
     )
     return header.getvalue()
-
-
-# The first blocks of an order in a terminal: strips of shards, each with its number.
-
-_SLOTS = 16  # rows of slots
-_VISITS = 256  # looked at
-_STEPS = 256  # batches that are marked
-_NAME = 12  # columns of a shard's name
-_WIDEST = 8  # columns of a block more than its name, where there is room to spare
-_LEAST_ROOM = 8  # columns, where the screen is too narrow for a picture that is asked for
-_MORE, _GAP = "─", "  "
-
-
-def strip_lines(simulation: Simulation, screen: Screen) -> Iterator[str]:
-    """Yield what to see, and the first visits of a stretch: a row a slot, or one for all."""
-    from shardctl.rendering.terminal.bars import beside, tick_line
-
-    order, start = simulation.order, simulation.skip
-    found = strips(order, start, start + simulation.take, most=_VISITS)
-    if not found.visits:
-        return
-    in_slots = len({visit.slot for visit in found.visits}) > 1
-    slots = sorted({visit.slot or 0 for visit in found.visits}) if in_slots else [0]
-    lead = max(len("position"), len(f"slot {slots[-1]}")) + len(_GAP)
-    room = max(screen.picture_width - lead, _LEAST_ROOM)
-    visits = _first_visits(found, room)
-    names = [shard_name(visit, found, _NAME) for visit in visits]
-    starts = _columns(visits, names, room)
-    last = visits[-1].position + visits[-1].count
-    shown = f"position {start}" if last - start == 1 else f"positions {start} to {last - 1}"
-    row = "a row is a slot, a number the shard it reads then" if in_slots else "a number is a shard"
-    yield paragraph(f"{shown}: {row}", beside(screen))
-    rows: dict[int, str] = {}
-    ends: dict[int, int] = {}
-    hues = hues_of(visits, len(SLOT_LOOKS))
-    for number, (visit, name, hue) in enumerate(zip(visits, names, hues, strict=True)):
-        slot, begin, stop = visit.slot or 0 if in_slots else 0, starts[number], starts[number + 1]
-        if number + 1 < len(visits) and visits[number + 1].slot == visit.slot:
-            stop -= 1  # a gap before the next block of the slot
-        block = name + _MORE * (stop - begin - display_width(name))
-        block = slot_styled(block, hue) if screen.color else block
-        rows[slot] = rows.get(slot, "") + " " * (begin - ends.get(slot, 0)) + block
-        ends[slot] = stop
-    for slot, text in sorted(rows.items()):
-        yield f"{_lead(f'slot {slot}' if in_slots else 'shard', lead)}{text}\n"
-
-    def column(position: int) -> int:
-        """Return the column of a position, within the block that it is in."""
-        number = bisect_right([visit.position for visit in visits], position) - 1
-        width = starts[number + 1] - starts[number]
-        return starts[number] + (position - visits[number].position) * width // visits[number].count
-
-    marked = (
-        ("position", [(visit.position, visit.position) for visit in visits]),
-        ("epoch", epoch_starts(visits)),
-        ("step", step_starts(order, found.start, last, _STEPS) or []),
-    )
-    for title, turns in marked:
-        if turns:
-            ticks = [(column(position), str(number)) for position, number in turns]
-            yield f"{_lead(title, lead)}{tick_line(ticks, room)}\n"
-    yield "\n"
-
-
-def _first_visits(found: Strips, room: int) -> tuple[Visit, ...]:
-    """Return the visits that have room for their names beside each other, in few enough rows."""
-    slots: set[int | None] = set()
-    widest = 0
-    for number, visit in enumerate(found.visits):
-        slots.add(visit.slot)
-        widest = max(widest, display_width(shard_name(visit, found, _NAME)) + 1)
-        if number and ((number + 1) * widest > room or len(slots) > _SLOTS):
-            return found.visits[:number]
-    return found.visits
-
-
-def _columns(visits: Sequence[Visit], names: Sequence[str], room: int) -> list[int]:
-    """Return where each visit begins, and the last one ends: by their examples as room is left."""
-    least = max(map(display_width, names)) + 1
-    spare = max(min(room - least * len(visits), _WIDEST * len(visits)), 0)
-    total = sum(visit.count for visit in visits)
-    widths = (least + visit.count * spare // total for visit in visits)
-    return list(accumulate(widths, initial=0))
-
-
-def _lead(text: str, width: int) -> str:
-    return f"{text:>{width - len(_GAP)}}{_GAP}"

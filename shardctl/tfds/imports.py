@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 from shardctl.core.text import printable
 from shardctl.core.tfds_rules import ORDER_RULES, install_command, is_newer_than_known
@@ -76,7 +73,7 @@ def without_autograph(function: Function) -> Function:
 
 def _imported(module: str, title: str) -> Any:
     try:
-        with _without_stdout():
+        with contextlib.redirect_stdout(sys.stderr):  # what it prints is no command's answer
             return importlib.import_module(module)
     except Exception as error:  # of any kind where a package that it imports is too new or too old
         said = printable(str(error).partition("\n")[0] or type(error).__name__, 300)
@@ -84,34 +81,6 @@ def _imported(module: str, title: str) -> Any:
             f"{title} is needed for this and cannot be imported ({said}); "
             f"install it with: {_cure()}"
         ) from error
-
-
-def _without_stdout() -> AbstractContextManager[object]:
-    """Drop what the import prints, which would get among a command's answer.
-
-    TensorFlow prints the error of an import that an interrupt has ended in C code. What other
-    threads print meanwhile is theirs, and is shown.
-    """
-    if threading.current_thread() is threading.main_thread():  # elsewhere none comes
-        return contextlib.redirect_stdout(OtherThreadsAlone(sys.stdout))
-    return contextlib.nullcontext()
-
-
-class OtherThreadsAlone(io.StringIO):
-    """A stream that drops what this thread writes, and passes on what others do."""
-
-    def __init__(self, shown: TextIO | None) -> None:
-        super().__init__()
-        self._shown, self._own = shown, threading.get_ident()
-
-    def write(self, text: str) -> int:
-        if self._shown is None or threading.get_ident() == self._own:
-            return len(text)
-        return self._shown.write(text)
-
-    def flush(self) -> None:
-        if self._shown is not None:
-            self._shown.flush()
 
 
 def _cure() -> str:

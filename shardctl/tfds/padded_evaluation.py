@@ -116,25 +116,18 @@ def evaluation(
     reading = own_host(hosts, host, settings.host)
     settings = replace(settings, host=reading)
     plan = evaluate(
-        dataset,
-        spec,
-        settings,
-        batch=batch,
-        hosts=reading.count,
-        devices=devices,
-        remainder="pad",
+        dataset, spec, settings, batch=batch, hosts=reading.count, devices=devices, remainder="pad"
     )
     refuse_open_splits(plan.resolved)
     for warning in format_warnings(dataset, plan.resolved.ranges):
         warnings.warn(warning, stacklevel=3)  # past @checked
     own = HostExamples(
-        builder=builder,
         plan=plan,
         host=reading,
-        transform=transform,
+        builder=builder,
+        transform=_supervised(builder, transform) if as_supervised else transform,
         decoders=decoders,
-        add_tfds_id=add_tfds_id,
-        as_supervised=as_supervised,
+        with_ids=add_tfds_id,
     )
     return padded_batches(
         own, repeats=padding == "repeat", device_axis=device_axis, sample_weight=sample_weight
@@ -152,6 +145,19 @@ def _check_supervised(builder: Any, dataset: Dataset, *, add_tfds_id: bool) -> N
             "add_tfds_id=True: TFDS leaves the id out of supervised examples; give transform a "
             "function that returns (x, y) and the id"
         )
+
+
+def _supervised(builder: Any, transform: Transform | None) -> Transform:
+    """Return a transform of the features that `as_supervised` of TFDS returns, as it has them."""
+    keys, nest = builder.info.supervised_keys, tensorflow().nest
+
+    def pair(example: Any) -> Any:
+        made = nest.map_structure(example.__getitem__, keys)
+        if transform is None:
+            return made
+        return transform(*made) if isinstance(made, tuple) else transform(made)
+
+    return pair
 
 
 def _check_settings(settings: ReadSettings) -> None:
@@ -330,22 +336,25 @@ def _check_weighable(element_spec: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class HostExamples:
-    """What a host reads of the plan of an evaluation, as TFDS's reader reads and decodes it."""
+    """What a host reads of the plan of an evaluation, as TFDS's reader reads and decodes it.
 
-    builder: Any
+    Not by `as_dataset`: its decoding keeps no order where a user's options let it go, and hosts of
+    `ds.shard` that read each another one would not share the examples.
+    """
+
     plan: Evaluation
     host: Host
+    builder: Any
     transform: Transform | None
     decoders: Any
-    add_tfds_id: bool
-    as_supervised: bool
+    with_ids: bool
 
-    @cached_property
+    @property
     def num_examples(self) -> int:
         """Number of examples of this host, 0 where there are fewer examples than hosts."""
         return int(self.plan.num_examples[self.host.index])
 
-    @cached_property
+    @property
     def num_steps(self) -> int:
         """Number of batches that every host makes."""
         return int(self.plan.num_steps("pad")[self.host.index])
@@ -354,68 +363,49 @@ class HostExamples:
         """Return the `tf.data.Dataset` of this host's examples, in the order of `simulate`."""
         if not self.num_examples:
             return self.one_example().take(0)
-        records = examples_of_host(self._reader.read(self._own), self._settings)
-        return self._decoded(records, self.num_examples)
+        settings = replace(self.plan.settings, host=self.host)  # the plan is of all hosts
+        return self._decoded(self._own, self.num_examples, settings)
 
     def one_example(self) -> Any:
         """Return the `tf.data.Dataset` of one example, of the files of this host if it has any."""
-        for reads in (self._own, self.plan.reads, self._readable):
+        dataset = self.plan.dataset
+        whole = [
+            SplitRange(split=s, start=0, stop=s.num_examples)
+            for s in dataset.splits
+            if s.num_examples
+        ]
+        for reads in (self._own, self.plan.reads, reads_of(dataset, whole)):
             filled = np.flatnonzero(reads.take)
             if len(filled):
                 first = replace(reads.select(filled[:1]), take=np.ones(1, np.int64))
-                return self._decoded(self._reader.read(first), 1)
+                return self._decoded(first, 1, replace(self.plan.settings, host=None))
         raise DatasetError(
-            f"{self.plan.dataset.title} has no examples at all, so nothing says what a batch "
-            "looks like"
+            f"{dataset.title} has no examples at all, so nothing says what a batch looks like"
         )
-
-    @property
-    def _settings(self) -> ReadSettings:
-        return replace(self.plan.settings, host=self.host)  # the plan is of all hosts
 
     @cached_property
     def _own(self) -> Reads:
         """The file instructions of this host, of `ds.shard` those of all."""
         plan = self.plan
-        reads = sorted_reads(plan.dataset, plan.resolved.ranges, self._settings)
+        settings = replace(plan.settings, host=self.host)
+        reads = sorted_reads(plan.dataset, plan.resolved.ranges, settings)
         rows = plan.settings.host_mode.own_instructions(len(reads), self.host)
         return reads.select(np.arange(*rows.indices(len(reads))))
 
-    @cached_property
-    def _readable(self) -> Reads:
-        """What the spec reads; where that is nothing, whatever there is of the dataset."""
-        plan = self.plan
-        if plan.total:
-            return plan.reads
-        whole = (SplitRange(split=s, start=0, stop=s.num_examples) for s in plan.dataset.splits)
-        return reads_of(plan.dataset, [piece for piece in whole if piece.num_examples])
-
-    @cached_property
-    def _reader(self) -> RecordReader:
-        # Not `as_dataset`: its decoding keeps no order where a user's options let it go, and hosts
-        # of `ds.shard` that read each another one would not share the examples.
-        plan, reads = self.plan, self._readable
-        names = [reads.split_names[split] for split in dict.fromkeys(reads.split.tolist())]
-        return RecordReader(
+    def _decoded(self, reads: Reads, num_records: int, settings: ReadSettings) -> Any:
+        every = self.plan.reads if self.plan.total else reads
+        names = [every.split_names[split] for split in dict.fromkeys(every.split.tolist())]
+        reader = RecordReader(
             builder=self.builder,
-            codes=ExampleCodes(plan.dataset, names, reads),
-            cycle=plan.settings.cycle_length(ordered=plan.dataset.ordered),
-            block=plan.settings.block,
-            with_ids=self.add_tfds_id,
+            codes=ExampleCodes(self.plan.dataset, names, every),
+            cycle=settings.cycle_length(ordered=self.plan.dataset.ordered),
+            block=settings.block,
+            with_ids=self.with_ids,
         )
-
-    def _decoded(self, records: Any, num_records: int) -> Any:
-        known = tensorflow().data.experimental.assert_cardinality(num_records)
-        examples = self._reader.decode(records.apply(known), self.decoders)
-        if self.as_supervised:
-            examples = examples.map(self._supervised)
+        data = tensorflow().data
+        records = examples_of_host(reader.read(reads), settings)
+        known = data.experimental.assert_cardinality(num_records)
+        examples = reader.decode(records.apply(known), self.decoders)
         if self.transform is None:
             return examples
-        return examples.map(
-            self.transform, num_parallel_calls=tensorflow().data.AUTOTUNE, deterministic=True
-        )
-
-    def _supervised(self, example: Any) -> Any:
-        """Return the features that `as_supervised` of TFDS returns, in its structure."""
-        keys = self.builder.info.supervised_keys
-        return tensorflow().nest.map_structure(example.__getitem__, keys)
+        return examples.map(self.transform, num_parallel_calls=data.AUTOTUNE, deterministic=True)

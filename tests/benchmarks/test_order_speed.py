@@ -24,7 +24,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.simulate import array_file, array_num_bytes
+from shardctl.rendering.simulate import array_file
 
 # The shards of ImageNet, 30 times as long: 38 million examples.
 LARGE = tuple((1251 + (shard % 8 == 0)) * 30 for shard in range(1024))
@@ -53,7 +53,7 @@ def save_order(path: Path, lengths: tuple[int, ...], count: int, **settings: Any
     """Write ids as `simulate -f npy -o` does."""
     order = order_of(lengths, **settings)
     simulation = Simulation(spec="train", order=order, skip=0, take=count)
-    write(array_file(simulation), str(path), num_bytes=array_num_bytes(simulation))
+    write(array_file(simulation), str(path))
 
 
 def tensorflow_order(lengths: tuple[int, ...], count: int, buffer: int | None = None) -> int:

@@ -37,7 +37,7 @@ _FAULTS = """
     if (!parent.checkVisibility({contentVisibilityAuto: true, visibilityProperty: true})) continue;
     const range = document.createRange();
     range.selectNodeContents(node);
-    const scroller = parent.closest('[role=region][tabindex]');
+    const scroller = parent.closest('[role=group][tabindex]');
     const seen = scroller && scroller.getBoundingClientRect();
     for (const box of range.getClientRects()) {
       if (!box.width) continue;

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.long
 _SVG = '<svg viewBox="0 0 200 100" style="width:200px">{}</svg>'
 _FINE = {
     "lines": "<p>one</p><p>two</p>",
-    "scroller": '<div role="region" tabindex="0" style="overflow:auto;width:99px">'
+    "scroller": '<div role="group" tabindex="0" style="overflow:auto;width:99px">'
     f"<p style='width:2000px'>{'long ' * 80}</p></div>",
     "folded": f"<details><summary>s</summary><p style='white-space:nowrap'>{'x ' * 900}</p>"
     "</details>",

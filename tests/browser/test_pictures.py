@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 import shardctl
-from shardctl.rendering.pictures.eval import eval_pictures
-from shardctl.rendering.pictures.hosts import hosts_pictures
-from shardctl.rendering.pictures.layout import layout_pictures
-from shardctl.rendering.pictures.loaders import loaders_pictures
-from shardctl.rendering.pictures.picture import Label, Picture
-from shardctl.rendering.pictures.shuffling import quality_pictures
-from shardctl.rendering.pictures.simulate import simulate_pictures
 from shardctl.rendering.pictures.svg import svg_file
+from shardctl.rendering.text.drawers import pictures_of
+from shardctl.rendering.text.picture import Picture
 from tests.browser.chromium import NARROW, WIDE, Scheme, opened, violations, widen
 from tests.browser.geometry import faults
 from tests.rendering.pictures.drawn import HOSTILE, picture
@@ -24,22 +19,28 @@ from tests.rendering.pictures.drawn import HOSTILE, picture
 pytestmark = pytest.mark.long
 
 _ORDER = {"shuffle_seed": 3, "buffer": 10_000, "buffer_seed": 1}
-_DARK, _LIGHT = (24, 24, 24), (255, 255, 255)  # the backgrounds of `palette.py`
+_DARK, _LIGHT = (24, 24, 24), (255, 255, 255)  # the backgrounds of `picture.css`
 
-ANSWERS: dict[str, Callable[[], Sequence[Picture]]] = {
-    "eval": lambda: eval_pictures(shardctl.evaluate("imagenet2012", batch=64, hosts=16)),
-    "hosts": lambda: hosts_pictures(shardctl.hosts("imagenet2012", "train", hosts=96)),
-    "layout": lambda: layout_pictures(shardctl.layout("imagenet2012")),
-    "loaders": lambda: loaders_pictures(shardctl.compare_loaders("mnist", "train")),
-    "quality": lambda: quality_pictures(shardctl.quality("imagenet2012", "train", _ORDER)),
-    "simulate": lambda: simulate_pictures(shardctl.simulate("imagenet2012", "train", _ORDER)),
-    "hostile": lambda: [picture(Label(x=0, y=20, text=text), text=text) for text in HOSTILE],
+ANSWERS: dict[str, Callable[[], object]] = {
+    "eval": lambda: shardctl.evaluate("imagenet2012", batch=64, hosts=16),
+    "hosts": lambda: shardctl.hosts("imagenet2012", "train", hosts=96),
+    "layout": lambda: shardctl.layout("imagenet2012"),
+    "loaders": lambda: shardctl.compare_loaders("mnist", "train"),
+    "quality": lambda: shardctl.quality("imagenet2012", "train", _ORDER),
+    "simulate": lambda: shardctl.simulate("imagenet2012", "train", _ORDER),
+    "hostile": lambda: None,
 }
+
+
+def drawn(name: str) -> Sequence[Picture]:
+    """Return the pictures of an answer, or those that hostile names have."""
+    answer = ANSWERS[name]()
+    return pictures_of(answer) if answer else [picture(text=text) for text in HOSTILE]
 
 
 def svg(name: str) -> str:
     """Return the file of an answer's pictures."""
-    return "".join(svg_file(ANSWERS[name]()))
+    return "".join(svg_file(drawn(name)))
 
 
 def page(folder: Path, body: str) -> Path:
@@ -81,7 +82,7 @@ def test_axe_finds_no_violation(name: str, width: int, browser: Any, tmp_path: P
 
 def test_a_file_is_light_or_dark_as_the_browser_is(browser: Any, tmp_path: Path) -> None:
     file = tmp_path / "a.svg"
-    file.write_text("".join(svg_file([picture(Label(x=0, y=20, text="a"))])), encoding="utf-8")
+    file.write_text("".join(svg_file([picture(text="a")])), encoding="utf-8")
     schemes: dict[Scheme, tuple[int, int, int]] = {"light": _LIGHT, "dark": _DARK}
     for scheme, background in schemes.items():
         with opened(browser, file, scheme=scheme) as found:

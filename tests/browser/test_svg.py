@@ -10,12 +10,9 @@ import pytest
 
 from shardctl.planning.report.report import Report
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.pictures.eval import eval_pictures
-from shardctl.rendering.pictures.hosts import hosts_pictures
-from shardctl.rendering.pictures.layout import layout_pictures
-from shardctl.rendering.pictures.picture import Picture
-from shardctl.rendering.pictures.shuffling import quality_pictures
 from shardctl.rendering.pictures.svg import svg_file
+from shardctl.rendering.text.drawers import pictures_of
+from shardctl.rendering.text.picture import Picture
 from tests.browser.chromium import opened
 from tests.browser.geometry import faults
 from tests.browser.pages import hang, hostile
@@ -25,16 +22,10 @@ pytestmark = pytest.mark.long
 
 def sheets(made: Report) -> Iterator[tuple[str, tuple[Picture, ...]]]:
     """Yield the pictures of each answer of a report, as its command writes them."""
-    drawers = (
-        ("quality", quality_pictures),
-        ("hosts", hosts_pictures),
-        ("layout", layout_pictures),
-        ("evaluation", eval_pictures),
-    )
-    for name, drawer in drawers:
+    for name in ("quality", "hosts", "layout", "evaluation"):
         part = getattr(made, name)
         assert not isinstance(part, NotShown)
-        yield name, drawer(part)
+        yield name, pictures_of(part)
 
 
 @pytest.mark.parametrize("made", [hang, hostile])

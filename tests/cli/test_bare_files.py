@@ -94,7 +94,8 @@ def test_a_pattern_that_the_shell_has_spread_is_noticed(folder: Path, shardctl: 
 def test_files_as_a_spec_are_said_to_be_a_dataset(folder: Path, shardctl: Shardctl) -> None:
     ran = shardctl("plan", "data/train-*", "-d", "mnist")
     assert (
-        ran.stderr == "error: 'data/train-*' is a dataset: shardctl plan train -d 'data/train-*'\n"
+        ran.stderr
+        == "error: 'data/train-*' is a dataset: give it with -d, as in -d 'data/train-*'\n"
     )
 
 

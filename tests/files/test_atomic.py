@@ -238,13 +238,6 @@ def test_a_signal_that_a_program_handles_itself_stays_its_own(
     assert caught == ([] if ignored else [signal.SIGTERM])
 
 
-@pytest.mark.parametrize("num_bytes", [5, 100, 3])
-def test_room_that_was_taken_and_not_used_is_given_back(tmp_path: Path, num_bytes: int) -> None:
-    with new_file(str(tmp_path / "out"), num_bytes=num_bytes) as file:
-        file.write(b"array")
-    assert entries(tmp_path) == {"out": b"array"}
-
-
 def test_an_error_names_what_is_written_where_that_is_said(tmp_path: Path) -> None:
     with (
         pytest.raises(UsageError, match=r"^cannot write the position to '.*': it is a folder"),

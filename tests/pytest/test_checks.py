@@ -256,33 +256,6 @@ def test_each_parameter_has_its_file(project: pytest.Pytester) -> None:
     assert outcomes(run(project)) == {"passed": 3}
 
 
-def test_unused_snapshots_are_reported_where_all_tests_ran(project: pytest.Pytester) -> None:
-    write(project, ONE_TEST + ONE_TEST.replace("test_order", "test_other"))
-    run(project, "--update-orders")
-    write(project, ONE_TEST.replace("test_order", "test_other"))
-    for arguments, reported in (
-        ((), True),
-        (("-k", "test_other"), False),
-        (("test_train.py::test_other",), False),
-    ):
-        result = run(project, *arguments)
-        assert outcomes(result) == {"passed": 1} or not reported
-        assert ("1 order snapshot is used by no test" in said(result)) == reported
-        assert (f"  {SNAPSHOT}" in said(result)) == reported
-        assert SNAPSHOT.exists()
-
-
-def test_the_snapshot_of_a_skipped_or_failed_test_is_not_called_unused(
-    project: pytest.Pytester,
-) -> None:
-    write(project, ONE_TEST + ONE_TEST.replace("test_order", "test_other"))
-    run(project, "--update-orders")
-    other = ONE_TEST.replace("test_order", "test_other")
-    for change in ("@pytest.mark.skip\n" + other, other.replace("    ", "    assert False\n    ")):
-        write(project, ONE_TEST + change)
-        assert "used by no test" not in said(run(project))
-
-
 # Each process of xdist would load TensorFlow, and what it tells of a dataset is not the point.
 WITHOUT_TENSORFLOW = """\
 import types
@@ -312,10 +285,6 @@ def test_processes_of_xdist_write_and_report_together(project: pytest.Pytester) 
     result = run(project, "-p", "xdist", "-n2", "--update-orders")
     assert outcomes(result) == {"passed": 3}
     assert "3 order snapshots written" in said(result)
-    SNAPSHOT.parent.joinpath("test_old.yaml").write_text("x")
-    result = run(project, "-p", "xdist", "-n2")
-    assert outcomes(result) == {"passed": 3}
-    assert "1 order snapshot is used by no test" in said(result)
 
 
 def test_the_fixture_and_the_option_explain_themselves(project: pytest.Pytester) -> None:

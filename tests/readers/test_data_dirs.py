@@ -35,12 +35,12 @@ def test_each_data_dir_is_there_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "variable", "project", "said"),
     [
-        ("no://bucket", None, None, 'data_dir="no://bucket": nobody knows'),
+        ("no://bucket", None, None, "--data-dir 'no://bucket': nobody knows"),
         (None, "no://bucket/data", None, "TFDS_DATA_DIR 'no://bucket/data': nobody knows"),
         (None, None, "no://b", "/project/shardctl.yaml: data_dir 'no://b': nobody knows"),
-        ("no://me:pw@bucket", None, None, 'data_dir="no://bucket": nobody knows'),
+        ("no://me:pw@bucket", None, None, "--data-dir 'no://bucket': nobody knows"),
         (None, "no://me:pw@bucket", None, "TFDS_DATA_DIR 'no://bucket': nobody knows"),
-        ("/no/such", None, None, 'data_dir="/no/such": no such local folder'),
+        ("/no/such", None, None, "--data-dir '/no/such': no such local folder"),
         (
             None,
             None,

@@ -12,7 +12,8 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.layout import layout
-from shardctl.readers.layout_file import dataset_from_layout, read_layout_file
+from shardctl.readers.layout_document import dataset_from_layout
+from shardctl.readers.layout_file import read_layout_file
 from shardctl.rendering.layout import layout_document
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 import types
 import warnings
 from collections.abc import Callable
@@ -117,26 +116,6 @@ def test_what_is_printed_on_the_way_is_no_answer(
     monkeypatch.syspath_prepend(tmp_path)
     tensorflow_datasets()
     assert capfd.readouterr().out == ""
-
-
-def test_what_other_threads_print_meanwhile_is_shown(
-    shadow: Shadow,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    shadow("2.21.0")
-    without_tfds(monkeypatch)
-    (tmp_path / "tensorflow_datasets.py").write_text(
-        "import threading\n"
-        'other = threading.Thread(target=print, args=("step 7",))\n'
-        "other.start()\n"
-        "other.join()\n"
-        'print("Failed to load ssl module.")\n'
-    )
-    monkeypatch.syspath_prepend(tmp_path)
-    tensorflow_datasets()
-    assert capsys.readouterr().out == "step 7\n"
 
 
 def test_a_newer_tensorflow_is_warned_of_once(shadow: Shadow) -> None:
@@ -264,19 +243,3 @@ def test_a_closed_standard_error_is_no_error() -> None:
     )
     command = ["sh", "-c", 'exec "$@" 2>&-', "sh", sys.executable, "-c", program]
     assert subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout == b"still here\n"
-
-
-def test_what_other_threads_print_while_tensorflow_loads_is_shown(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def loading(module: str) -> types.ModuleType:
-        print("of the import")
-        other = threading.Thread(target=print, args=("of another thread",))
-        other.start()
-        other.join()
-        return types.ModuleType(module)
-
-    monkeypatch.setattr(imports, "importlib", types.SimpleNamespace(import_module=loading))
-    imports._imported("tensorflow", "TensorFlow")
-    print("afterwards")
-    assert capsys.readouterr().out == "of another thread\nafterwards\n"

@@ -4,7 +4,7 @@
 import os
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
@@ -19,17 +19,16 @@ from shardctl.cli.options.shared import DatasetOptions, flag, setting_in_words
 from shardctl.cli.output import say, warn
 from shardctl.cli.panels import OUTPUT
 from shardctl.core.secrets import public_url
-from shardctl.core.settings.table import SETTING_BY_FIELD, SETTINGS
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.text import quoted
 from shardctl.errors import ShardctlError, UsageError
 from shardctl.files.stores.stores import is_remote
-from shardctl.readers.project_file import PROJECT_FILENAME, Project, project_files
+from shardctl.readers.project_file import PROJECT_FILENAME, Project
 
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
     from shardctl.core.settings.read_settings import ReadSettings
-    from shardctl.core.stages.stages import Pipeline, Read
-    from shardctl.readers.reference import NamedDataset
+    from shardctl.core.stages.stages import Read
     from shardctl.rendering.init import DraftSetting, ProjectDraft
 
 FORMATS = Formats(renderers={"yaml": as_text("rendering.init:project_text")})
@@ -76,187 +75,119 @@ def init(
             f"{quoted(output, 200)} is there already; --force replaces it, --output FILE writes "
             "another, and shardctl config shows what it says"
         )
-    draft = _Draft(source=source, reading=reading, using=using, specs=specs, output=output)
-    FORMATS.write(OutputOptions(output=output), draft.made())
-    if to_file:
-        _say_what_next(draft, output)
-
-
-def _say_what_next(draft: "_Draft", output: str) -> None:
-    said = ", ".join(draft.said()) or "nothing but defaults"
-    say(f"wrote {output}: {said}")
-    path = Path(os.path.abspath(output))
-    if path.name != PROJECT_FILENAME:
+    draft = _draft(source, reading, using, specs, Path(output).parent)
+    FORMATS.write(OutputOptions(output=output), draft)
+    if not to_file:
+        return
+    said = ", ".join(setting_in_words(name, value) for name, value in draft.stated)
+    say(f"wrote {output}: {said or 'nothing but defaults'}")
+    if os.path.basename(output) != PROJECT_FILENAME:
         say(f"commands read it where it is named {PROJECT_FILENAME}")
         return
-    above = next((file for file in project_files(path.parent.parent)), None)
-    if above is not None:
-        say(f"{os.path.relpath(above)} is not read here any more: the nearest file alone is")
     say("next: shardctl config shows what is in force, shardctl lint what goes wrong with it")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Draft:
-    """What is to be written, from the options."""
+def _draft(
+    source: DatasetOptions,
+    reading: OrderOptions,
+    using: LintOptions,
+    specs: list[str] | None,
+    folder: Path,
+) -> "ProjectDraft":
+    """Return what a file in a folder says, to which its paths are relative.
 
-    source: DatasetOptions
-    reading: OrderOptions
-    using: LintOptions
-    specs: list[str] | None
-    output: str
+    Raises:
+        ShardctlError: the dataset is not there, or the options do not fit it or each other.
+    """
+    from shardctl.core.instructions.subsplit import resolve_subsplit
+    from shardctl.files.file_text import working_folder
+    from shardctl.planning.config import lint_in_force
+    from shardctl.readers.reference import named_dataset, ref_from
+    from shardctl.rendering.init import DraftSetting, ProjectDraft
 
-    @property
-    def _folder(self) -> Path:
-        """The folder of the file, to which its paths are relative."""
-        return Path("." if self.output == "-" else os.path.dirname(self.output) or ".")
+    here = working_folder()
+    dataset = chosen_dataset(source, Project())
+    settings = reading.settings(Project())
+    linted = using.arguments(Project()) | ({"specs": tuple(specs)} if specs else {})
+    for spec in (*linted.get("specs", ()), *linted.get("eval", ())):
+        resolve_subsplit(spec, dataset)
+    try:
+        settings.check_predictable(ordered=dataset.ordered)
+    except ShardctlError as error:  # a file may state what only some commands refuse
+        warn([str(error)])
+    named = named_dataset(source.dataset or (), project=Project(), env=os.environ, cwd=here)
+    refs = [ref_from(ref, cwd=here, folder=folder) for ref in named.refs]
+    in_force = lint_in_force(linted, usage_of(dict(linted)), settings, dataset)
+    if "open_files" not in linted:
+        in_force["open_files"] = None  # another number on the next machine
+    return ProjectDraft(
+        dataset=DraftSetting(
+            name="dataset",
+            value=refs if len(refs) > 1 else refs[0],
+            meaning=f"{_help('dataset')} A path is relative to this file.",
+            stated=named.source != "default",
+        ),
+        data_dir=DraftSetting(
+            name="data_dir",
+            value=None if source.data_dir is None else _path(source.data_dir, folder),
+            meaning=_help("data_dir"),
+            stated=source.data_dir is not None,
+        ),
+        read=tuple(_read_settings(settings, reading.given(), dataset, folder)),
+        lint=tuple(
+            DraftSetting(name=name, value=value, meaning=_help(name), stated=name in linted)
+            for name, value in in_force.items()
+        ),
+    )
 
-    def said(self) -> Iterator[str]:
-        """Yield what the file states, in words."""
-        named = self._named()
-        if named.source != "default":
-            yield setting_in_words("dataset", " and ".join(self._refs()))
-        for name, value in self.reading.given().items():
-            yield setting_in_words(SETTING_BY_FIELD[name].name, value)
-        for name, value in self._lint().items():
-            yield setting_in_words(f"lint {name}", list(value) if _is_list(value) else value)
 
-    def made(self) -> "ProjectDraft":
-        """Return what the file says.
+def _path(path: str, folder: Path) -> str:
+    """Return a path as the file states it: one that is relative here, relative to the file."""
+    if is_remote(path) or os.path.isabs(path) or path.startswith("~"):
+        return public_url(path)
+    return Path(os.path.relpath(path, folder)).as_posix()
 
-        Raises:
-            ShardctlError: the dataset is not there, or the options do not fit it or each other.
-        """
-        from shardctl.core.instructions.subsplit import resolve_subsplit
-        from shardctl.rendering.init import DraftSetting, ProjectDraft
 
-        dataset = chosen_dataset(self.source, Project())
-        settings = self.reading.settings(Project())
-        linted = self._lint()
-        for spec in (*linted.get("specs", ()), *linted.get("eval", ())):
-            resolve_subsplit(spec, dataset)
-        try:
-            settings.check_predictable(ordered=dataset.ordered)
-        except ShardctlError as error:  # a file may state what only some commands refuse
-            warn([str(error)])
-        refs = self._refs()
-        data_dir = self.source.data_dir
-        return ProjectDraft(
-            dataset=DraftSetting(
-                name="dataset",
-                value=refs if len(refs) > 1 else refs[0],
-                meaning=f"{_help('--dataset')} A path is relative to this file.",
-                stated=self._named().source != "default",
-            ),
-            data_dir=DraftSetting(
-                name="data_dir",
-                value=None if data_dir is None else self._path(data_dir),
-                meaning=_help("--data-dir"),
-                stated=data_dir is not None,
-            ),
-            read=tuple(self._read_settings(settings, dataset)),
-            lint=tuple(self._lint_settings(linted, settings, dataset)),
+def _read_settings(
+    settings: "ReadSettings", given: Mapping[str, Any], dataset: "Dataset", folder: Path
+) -> "Iterator[DraftSetting]":
+    from shardctl.core.stages.pipelines import with_changed
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.reference import ref_from
+    from shardctl.rendering.init import DraftSetting
+
+    def read(read: "Read") -> "Read":
+        if read.data is None:
+            return read
+        return replace(read, data=ref_from(read.data, cwd=working_folder(), folder=folder))
+
+    for setting in SETTINGS:
+        value = setting.value_in_force(settings, ordered=dataset.ordered)
+        if setting.field == "file_order" and given.get("file_order", "-") != "-":
+            value = _path(given[setting.field], folder)
+        elif setting.field == "stages" and settings.stages is not None:
+            stages = with_changed(settings.stages, read=read, kept=lambda path: _path(path, folder))
+            value = setting.kind.to_document(stages)
+        elif setting.field in given:
+            value = setting.kind.to_document(getattr(settings, setting.field))
+        meaning = setting.help
+        if setting.stands_for.lower() not in meaning.lower():
+            meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
+        yield DraftSetting(
+            name=setting.name,
+            value=value,
+            meaning=meaning,
+            takes=setting.kind.metavar or "true|false",
+            stated=setting.field in given,
         )
 
-    def _named(self) -> "NamedDataset":
-        from shardctl.files.file_text import working_folder
-        from shardctl.readers.reference import named_dataset
 
-        refs = self.source.dataset or ()
-        return named_dataset(refs, project=Project(), env=os.environ, cwd=working_folder())
-
-    def _refs(self) -> list[str]:
-        from shardctl.files.file_text import working_folder
-        from shardctl.readers.reference import ref_from
-
-        refs = self._named().refs
-        return [ref_from(ref, cwd=working_folder(), folder=self._folder) for ref in refs]
-
-    def _path(self, path: str) -> str:
-        """Return a path as the file states it: one that is relative here, relative to the file."""
-        if is_remote(path) or os.path.isabs(path) or path.startswith("~"):
-            return public_url(path)
-        return Path(os.path.relpath(path, self._folder)).as_posix()
-
-    def _stages(self, stages: "Pipeline") -> "Pipeline":
-        """Return stages whose paths lead from the file."""
-        from shardctl.core.stages.pipelines import with_changed
-        from shardctl.files.file_text import working_folder
-        from shardctl.readers.reference import ref_from
-
-        def read(read: "Read") -> "Read":
-            if read.data is None:
-                return read
-            return replace(
-                read, data=ref_from(read.data, cwd=working_folder(), folder=self._folder)
-            )
-
-        return with_changed(stages, read=read, kept=self._path)
-
-    def _lint(self) -> dict[str, Any]:
-        return self.using.arguments(Project()) | (
-            {"specs": tuple(self.specs)} if self.specs else {}
-        )
-
-    def _read_settings(
-        self, settings: "ReadSettings", dataset: "Dataset"
-    ) -> "Iterator[DraftSetting]":
-        from shardctl.rendering.init import DraftSetting
-
-        given = self.reading.given()
-        for setting in SETTINGS:
-            value = setting.value_in_force(settings, ordered=dataset.ordered)
-            if setting.field == "file_order" and given.get("file_order", "-") != "-":
-                value = self._path(given[setting.field])
-            elif setting.field == "stages" and settings.stages is not None:
-                value = setting.kind.to_document(self._stages(settings.stages))
-            elif setting.field in given:
-                value = setting.kind.to_document(getattr(settings, setting.field))
-            meaning = _without_default(setting.help)
-            if setting.stands_for.lower() not in meaning.lower():
-                meaning = f"{meaning.rstrip('.')} ({setting.stands_for})."
-            yield DraftSetting(
-                name=setting.name,
-                value=value,
-                meaning=meaning,
-                takes=setting.kind.metavar or "true|false",
-                stated=setting.field in given,
-            )
-
-    def _lint_settings(
-        self, linted: Mapping[str, Any], settings: "ReadSettings", dataset: "Dataset"
-    ) -> "Iterator[DraftSetting]":
-        from shardctl.planning.config import lint_in_force
-        from shardctl.rendering.init import DraftSetting
-
-        in_force = lint_in_force(linted, usage_of(dict(linted)), settings, dataset)
-        if "open_files" not in linted:
-            in_force["open_files"] = None  # another number on the next machine
-        for name, value in in_force.items():
-            option = f"--{name.replace('_', '-')}"
-            yield DraftSetting(
-                name=name,
-                value=value,
-                meaning="What is read; several are compared."
-                if name == "specs"
-                else _without_default(_help(option)),
-                stated=name in linted,
-            )
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, (list, tuple))
-
-
-def _help(option: str) -> str:
+def _help(name: str) -> str:
     """Return the help of an option of the dataset or of lint, the one place that has its words."""
+    if name == "specs":
+        return "What is read; several are compared."
+    name = {"eval": "evaluated", "hosts": "num_hosts"}.get(name, name)
     for group in (DatasetOptions, LintOptions):
-        for hint in get_type_hints(group, include_extras=True).values():
-            for about in get_args(hint)[1:]:
-                names = (about.default, *about.param_decls)  # Typer's first is its default here
-                if option in str(names[0]).split("/") + list(names[1:]):
-                    return str(about.help)
-    raise AssertionError(f"no option {option}")
-
-
-def _without_default(text: str) -> str:
-    return re.sub(r" *\[default: [^\]]*\]", "", text)
+        for about in get_args(get_type_hints(group, include_extras=True).get(name))[1:]:
+            return re.sub(r" *\[default: [^\]]*\]", "", about.help)
+    raise AssertionError(f"no option {name}")

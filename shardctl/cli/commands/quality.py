@@ -29,12 +29,6 @@ FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality",
 _OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders", pictures=True))
 
 
-def _minimum(text: Any) -> Any:
-    from shardctl.planning.quality.quality import minimum_score
-
-    return minimum_score(text)
-
-
 def _known_minimums(incomplete: str) -> list[str]:
     from shardctl.planning.quality.quality import MINIMUM_WORDS
 
@@ -67,11 +61,10 @@ def quality(
         ),
     ] = None,
     min_score: Annotated[
-        Any,
+        str | None,
         option(
             "SCORE",
             "Exit with 1 if the score is lower: a number, or weak, fair, good or uniform.",
-            parse=_minimum,
             offered=_known_minimums,
         ),
     ] = None,
@@ -127,9 +120,10 @@ def quality(
         asked |= {"--sorted-by-shard": sorted_by_shard or None}
         _compare_loaders(source, project, spec, settings, out, asked, picture=picture)
         return
+    from shardctl.planning.quality.quality import minimum_score, shortfall
     from shardctl.planning.quality.quality import quality as measured_quality
-    from shardctl.planning.quality.quality import shortfall
 
+    minimum = None if min_score is None else minimum_score(min_score)
     if num_classes is None and sorted_by_shard:
         num_classes = 0
     plan = measured_quality(
@@ -143,7 +137,7 @@ def quality(
     )
     warn(plan.warnings)
     FORMATS.write(out, plan, picture=picture)
-    lacking = None if min_score is None else shortfall(plan, min_score)
+    lacking = None if minimum is None else shortfall(plan, minimum)
     if lacking is not None:
         say(f"check: {lacking}")
         raise typer.Exit(1)

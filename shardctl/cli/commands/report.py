@@ -58,9 +58,9 @@ _NAMING_FILES = ("--compare", "--dataset", "--data-dir", "--file-order")
 _LEFT_OUT = ("--format", "--output", "--color", *_NAMING_FILES)
 _COMPARED = Formats(
     renderers={
-        "html": as_text("rendering.report.compared_page:comparison_page"),
-        "json": as_json("rendering.report.compared_page:comparison_document"),
-        "yaml": as_yaml("rendering.report.compared_page:comparison_document"),
+        "html": as_text("rendering.report.compared:comparison_page"),
+        "json": as_json("rendering.report.compared:comparison_document"),
+        "yaml": as_yaml("rendering.report.compared:comparison_document"),
     }
 )
 

@@ -1,7 +1,7 @@
 """`shardctl resume`: the file instructions from which a pipeline resumes where it stopped."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -36,7 +36,6 @@ from shardctl.cli.options.shared import (
     whole_number,
 )
 from shardctl.cli.output import say, warn
-from shardctl.core.text import quoted
 from shardctl.errors import UnpredictableOrderError, UsageError
 
 if TYPE_CHECKING:
@@ -124,18 +123,14 @@ class ResumeOptions:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    @property
-    def says_how_far(self) -> bool:
-        """Return whether it is said in one way how far the pipeline got."""
-        return sum(value is not None for value in (self.consumed, self.steps, self.seen)) == 1
-
-    def check(self) -> None:
+    def check(self, refuse_no_spec: Callable[[], None]) -> None:
         """Refuse what does not say how far the pipeline got, or what has no meaning there.
 
         Raises:
             UsageError: no way, or several, of saying how far; or a mode where a log says it.
         """
-        if not self.says_how_far:
+        if sum(value is not None for value in (self.consumed, self.steps, self.seen)) != 1:
+            refuse_no_spec()
             raise UsageError(
                 "say how far the pipeline got, in one way: --consumed N, --steps S with --batch "
                 "B, or --seen FILE"
@@ -161,10 +156,6 @@ FORMATS = Formats(
 )
 # What --for asks for in place of them.
 SCRIPTS = Formats(renderers={"python": as_code("rendering.python.training_script:training_script")})
-_IMPORTED = ("flax", "jax", "keras", "optax", "orbax", "os", "shardctl", "tensorflow")
-_LONG = 50_000  # instructions from which a plan's size is said
-# What TFDS holds of an instruction: the object, its path, and a row of five tensors.
-_BYTES_IN_TFDS = 700
 
 
 def resume(
@@ -213,8 +204,8 @@ def resume(
         from shardctl.planning.resume.proof import prove as read_and_compare
 
         proof = read_and_compare(dataset, made, seen=log)
-    if out.format not in ("table", "python") and made.num_instructions >= _LONG:
-        _say_size(made, out)
+    if out.output is not None and out.format in ("json", "yaml"):
+        _refuse_too_long(made.num_instructions, out.format)
     if stopped.framework is not None:
         SCRIPTS.write(out, made, proof, framework=stopped.framework)
     else:
@@ -250,12 +241,6 @@ def _as_script(out: OutputOptions) -> OutputOptions:
             f"--for is for code, and this is {out.format}; leave --format out, and give --output "
             "a name that ends in .py"
         )
-    name = Path(out.output or "").stem
-    if name in _IMPORTED:
-        raise UsageError(
-            f"--output {quoted(out.output)}: the script imports {name}, and Python would find this "
-            "file; give it another name, as train.py"
-        )
     return replace(out, format="python")
 
 
@@ -269,9 +254,7 @@ def _from_options(
 ) -> "Made":
     project = project_here(source, reading)
     settings = reading.settings(project)
-    if not stopped.says_how_far:
-        refuse_no_spec(spec, source)
-    stopped.check()
+    stopped.check(lambda: refuse_no_spec(spec, source))
     chosen = dataset_and_refs(source, project)
     dataset, refs = chosen.dataset, refs_to_keep(chosen, output, on_this_machine=True)
     if stopped.seen is None:
@@ -357,22 +340,14 @@ def _log(resolved: "Resolved", path: str) -> "Int64s":
     return log.codes
 
 
-def _say_size(plan: "ResumePlan", out: OutputOptions) -> None:
+def _refuse_too_long(count: int, form: str) -> None:
+    """Refuse a plan file that would not be read back."""
     from shardctl.files.file_text import MAX_VALUES
-    from shardctl.files.plan_file import record_size
 
-    count = plan.num_instructions
-    reads = plan.instructions if len(plan.instructions) else plan.hosts[0].instructions
-    on_disk = count * record_size(reads) / 1e6
-    most = MAX_VALUES // (12 if out.format == "yaml" else 7)  # YAML's keys are values too
-    if out.output is not None and out.format != "csv" and count > most:
+    most = MAX_VALUES // (12 if form == "yaml" else 7)  # YAML's keys are values too
+    if count > most:
         raise UsageError(
             f"a plan file of {count:,} file instructions would not be read back: {most:,} are the "
-            f"most as {out.format}; plan in the program that reads, with shardctl.resume and "
+            f"most as {form}; plan in the program that reads, with shardctl.resume and "
             "shardctl.tfds.read_config, or read fewer splits"
         )
-    said = f"note: {count:,} file instructions: about {on_disk:,.0f} MB of {out.format}"
-    if plan.read_config is not None:
-        in_memory = count * _BYTES_IN_TFDS / 1e6
-        said += f", and {in_memory:,.0f} MB of memory in the program that reads with them"
-    say(said)

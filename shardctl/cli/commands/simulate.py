@@ -74,18 +74,13 @@ def simulate(
     chunks = FORMATS.render(out, simulation, picture=picture is True)
     if not to_file and out.format in _LINES:
         chunks = exact_lines(chunks)
-    num_bytes = None
-    if out.format == "npy":
-        from shardctl.rendering.simulate import array_num_bytes
-
-        num_bytes = array_num_bytes(simulation)
     if to_file:  # a pipe ends when its reader has enough
         progress = Progress(
             None, "examples", simulation.take, instead="ask for fewer with --take N"
         )
         if out.format in _IN_PIECES:
             chunks = progress.over(chunks, _num_examples)
-    write(chunks, out.output, num_bytes=num_bytes)
+    write(chunks, out.output)
 
 
 def _num_examples(chunk: Chunk) -> int:

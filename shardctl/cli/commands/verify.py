@@ -27,7 +27,7 @@ from shardctl.cli.options.shared import (
 )
 from shardctl.cli.output import ProgressBars, warn
 from shardctl.core.phrase import option_name
-from shardctl.core.progress import Watch
+from shardctl.core.progress import watched_by
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -107,56 +107,53 @@ def verify(
     """
     if take == 0:
         raise UsageError("--take 0: at least 1 example has to be compared, or -1 for all")
+    words = specs or []
+    wanted: Take = "all" if take == -1 else take
+    others = {"plan": plan, "allow_version": allow_version or None}
     if files:
-        others = {"take": take, "plan": plan, "allow_version": allow_version or None}
-        given = {**reading.given(), **others}
-        with ProgressBars() as bars:
-            words = specs or []
-            chosen = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
-            found_files = _files(source, words, given, jobs=jobs, runner=chosen, watch=bars.show)
-        _OF_FILES.write(out, found_files, every_row=every_row)
-        if not found_files.equal:
-            raise typer.Exit(1)
-        return
+        counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
+        given = {**reading.given(), "take": take, **others}
+        with ProgressBars() as bars, watched_by(bars.show):
+            found = _files(source, words, given, jobs=jobs, runner=counting)
+        _OF_FILES.write(out, found, every_row=every_row)
+        raise typer.Exit(0 if found.equal else 1)
     if runner != "local":
         raise UsageError("--runner without --files: an order is read by TensorFlow, here")
     if jobs is not None:
         raise UsageError("--jobs without --files: TensorFlow reads an order, by threads of its own")
-    if specs and _FUNCTION.fullmatch(specs[0]):
-        others = {"plan": plan, "allow_version": allow_version or None}
-        found = _function(source, reading, specs, others, "all" if take == -1 else take)
-        warn(found.warnings)
-        FORMATS.write(out, found, every_row=every_row)
-        if not found.equal:
-            raise typer.Exit(1)
-        return
-    if specs is not None and len(specs) > 1:
-        extra = quoted(" ".join(specs[1:]))
-        raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
-    spec = specs[0] if specs else None
-    wanted: Take = "all" if take == -1 else take
-    if plan is None:
-        refuse_allow_version(given=allow_version)
-        found = _order(source, reading, spec, wanted)
-    else:
-        dataset, made = plan_of_file(
-            plan, source, {**reading.given(), "SPEC": spec}, allow_version=allow_version
-        )
-        found = replace(_plan(dataset, made, wanted), plan=plan)
+    with ProgressBars() as bars, watched_by(bars.show):
+        found = _compared(source, reading, words, others, wanted)
     warn(found.warnings)
     FORMATS.write(out, found, every_row=every_row)
     if not found.equal:
         raise typer.Exit(1)
 
 
-def _function(
+def _compared(
     source: DatasetOptions,
     reading: OrderOptions,
     words: list[str],
     others: dict[str, Any],
     take: "Take",
 ) -> "Verification":
-    given = {**reading.given(), **others}
+    """Return the order of a function, a spec or a plan beside the one that is predicted."""
+    if words and _FUNCTION.fullmatch(words[0]):
+        return _function(source, {**reading.given(), **others}, words, take)
+    if len(words) > 1:
+        extra = quoted(" ".join(words[1:]))
+        raise UsageError(f"{extra} is more than verify takes; shardctl verify -h explains")
+    spec, plan, allow_version = words[0] if words else None, others["plan"], others["allow_version"]
+    if plan is None:
+        refuse_allow_version(given=bool(allow_version))
+        return _order(source, reading, spec, take)
+    given = {**reading.given(), "SPEC": spec}
+    dataset, made = plan_of_file(plan, source, given, allow_version=bool(allow_version))
+    return replace(_plan(dataset, made, take), plan=plan)
+
+
+def _function(
+    source: DatasetOptions, given: dict[str, Any], words: list[str], take: "Take"
+) -> "Verification":
     for name, value in given.items():
         if value is not None and name not in ("pass_index", "loop"):
             raise UsageError(
@@ -167,7 +164,7 @@ def _function(
         raise UsageError(f"--dataset with {quoted(words[0])}: the function says what it reads")
     from shardctl.tfds.imports import quiet_tensorflow
 
-    with quiet_tensorflow(warn), ProgressBars() as bars:
+    with quiet_tensorflow(warn):
         from shardctl.tfds.inspecting.script import ScriptFunction
         from shardctl.tfds.verifying.verify_dataset import verify_script
 
@@ -176,7 +173,6 @@ def _function(
             pass_index=given.get("pass_index") or 0,
             loop=given.get("loop") or "python",
             take=take,
-            watch=bars.show,
         )
 
 
@@ -187,7 +183,6 @@ def _files(
     *,
     jobs: int | None,
     runner: "Runner | None",
-    watch: Watch,
 ) -> "FilesVerification":
     for name, value in given.items():
         if value is not None:
@@ -199,7 +194,7 @@ def _files(
 
     with naming_damaged():
         dataset = chosen_dataset(source, project_here(source))
-    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watch)
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner)
 
 
 def _order(
@@ -214,28 +209,28 @@ def _order(
     if settings.reader.calls:  # which a process of its own runs
         from shardctl.files.silence import silent_libraries
 
-        with silent_libraries(), ProgressBars() as bars:
+        with silent_libraries():
             from shardctl.loaders.verify import verify_loader
 
-            return verify_loader(dataset, spec, settings, take=take, watch=bars.show)
+            return verify_loader(dataset, spec, settings, take=take)
     planned = plan_order(dataset, spec, settings)  # errors are said before TensorFlow is loaded
-    with quiet_tensorflow(warn), ProgressBars() as bars:
+    with quiet_tensorflow(warn):
         from shardctl.tfds.verifying.verify import verify_order
 
-        return verify_order(planned, take=take, watch=bars.show)
+        return verify_order(planned, take=take)
 
 
 def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification":
     if plan.continued_by == "loader":
         from shardctl.files.silence import silent_libraries
 
-        with silent_libraries(), ProgressBars() as bars:
+        with silent_libraries():
             from shardctl.loaders.verify import verify_loader_plan
 
-            return verify_loader_plan(dataset, plan, take=take, watch=bars.show)
+            return verify_loader_plan(dataset, plan, take=take)
     from shardctl.tfds.imports import quiet_tensorflow
 
-    with quiet_tensorflow(warn), ProgressBars() as bars:
+    with quiet_tensorflow(warn):
         from shardctl.tfds.verifying.verify_plan import verify_plan
 
-        return verify_plan(dataset, plan, take=take, watch=bars.show)
+        return verify_plan(dataset, plan, take=take)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from shardctl.cli.options.order import OrderOptions
     from shardctl.cli.options.shared import DatasetOptions
     from shardctl.core.dataset.dataset import Dataset
-    from shardctl.planning.report.compared_side import Side
+    from shardctl.planning.report.compare import Side
     from shardctl.readers.project_file import Project
     from shardctl.readers.reference import Fallback
 
@@ -22,7 +22,7 @@ _SHOWN_OF_BOTH = ("evaluated", "num_hosts")  # what a comparison takes besides
 
 def compared_sides(
     files: tuple[str, str], source: DatasetOptions, reading: OrderOptions, spec: str | None
-) -> tuple[Side, Side]:
+) -> list[Side]:
     """Return what two files say; options of datasets and settings go over every settings file.
 
     Raises:
@@ -43,8 +43,7 @@ def compared_sides(
     def dataset_of(project: Project, fallback: Fallback | None) -> Dataset:
         return dataset_and_refs(source, project, fallback=fallback).dataset
 
-    one, other = sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=reading.settings)
-    return one, other
+    return sides_of(given, spec=spec, dataset_of=dataset_of, settings_of=reading.settings)
 
 
 def refuse_lint_options(using: UsageOptions) -> None:

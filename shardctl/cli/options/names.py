@@ -78,21 +78,6 @@ def _several(names: Collection[str], name: str) -> str | None:
     return None if shared is None else f"--{name}: {shared}"
 
 
-def other_names(names: Collection[str]) -> dict[str, str]:
-    """Return each other name of a command's options with the option, all without dashes in front.
-
-    >>> other_names(["cycle", "seed"])
-    {'interleave-cycle-length': 'cycle', 'cycle-length': 'cycle'}
-    """
-    from shardctl.core.phrase import OPTION_BY_ARGUMENT
-    from shardctl.core.settings.names import SETTING_BY_ALIAS
-
-    others = [*SETTING_BY_ALIAS, *OPTION_BY_ARGUMENT, *_FORMS]
-    dashed = (prefix + other.replace("_", "-") for prefix in ("", "no-") for other in others)
-    meant = {other: next((n for n in _meant(other) if n in names), None) for other in dashed}
-    return {other: name for other, name in meant.items() if name not in (None, other)}
-
-
 # The command that runs, as somebody would type it again with a change.
 
 

@@ -50,6 +50,7 @@ def option(
     """
     if words:
         parse = _one_of(words)
+    if words and "|" not in metavar:  # else the metavar is offered
         offered = lambda incomplete: [word for word in words if word.startswith(incomplete)]  # noqa: E731
     return typer.Option(
         *names or (...,), metavar=metavar, help=text, parser=parse, autocompletion=offered

@@ -42,24 +42,20 @@ Answer = TypeVar("Answer")
 
 
 class _Login(NamedTuple):
-    """How one logs in to places of a scheme: our extra, who asks, how, and what is needed."""
+    """How one logs in to places of a scheme: our extra, who asks, and how."""
 
     extra: str
     who: str
     how: str
-    needs: str
 
 
 _GOOGLE = "run `gcloud auth application-default login`, or set GOOGLE_APPLICATION_CREDENTIALS"
-_AWS = (
-    "log in (`aws configure`, `aws sso login`), or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-)
+_AWS = "log in (`aws configure`, `aws sso login`), or set AWS_PROFILE or AWS_ACCESS_KEY_ID"
 _HUB = "run `hf auth login`, or set HF_TOKEN"
-_NEEDS = "the account has no permission to read it"
 _LOGINS = {
-    "gs": _Login("gcs", "Google", _GOOGLE, f"{_NEEDS} (storage.objects.get and .list)"),
-    "s3": _Login("s3", "AWS", _AWS, f"{_NEEDS} (s3:GetObject, s3:ListBucket)"),
-    "hf": _Login("hf", "Hugging Face", _HUB, f"{_NEEDS} (ask for it on its page)"),
+    "gs": _Login("gcs", "Google", _GOOGLE),
+    "s3": _Login("s3", "AWS", _AWS),
+    "hf": _Login("hf", "Hugging Face", _HUB),
 }
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3"}
 _PACKAGES = {"az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "sftp": "paramiko"}
@@ -70,29 +66,18 @@ _VARIABLES = (
 
 # What servers answer, by S3's codes and by the statuses of all.
 _RETRIED_CODES = ("SlowDown", "Throttl", "RequestTimeout", "InternalError", "ServiceUnavailable")
-_LOGIN_CODES = (
-    "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch",
-    "AuthFailure", "TokenRefreshRequired", "ExpiredTokenException", "UnrecognizedClientException",
-)  # fmt: skip
-_ADVICE = {
-    "400": "often a login that has expired (`aws sso login`), or a region (AWS_DEFAULT_REGION)",
-    "RequestTimeTooSkewed": "the clock of this machine is wrong",
-    "InvalidObjectState": "it is archived; restore it first",
-    "PermanentRedirect": "the bucket is in another region (AWS_DEFAULT_REGION)",
-}
 _ENDS = {
-    "ProfileNotFound": "AWS_PROFILE names a profile that is not there",
-    "ParamValidationError": "this is no name of a bucket",
     "NoSuchBucket": "there is no bucket of this name",
     "RevisionNotFoundError": "the repository has no such revision",
     "RepositoryNotFoundError": "there is no such repository, or it is private and needs a login: "
     + _HUB,
 }
-# What botocore and google.auth raise of a login that is there and is of no use.
+# What botocore and google.auth raise, or S3 answers, of a login that is there and is of no use.
 _USELESS = re.compile(
     "PartialCredentials|CredentialRetrieval|.*SSO|TokenRetrieval|UnknownCredential|RefreshWithMFA"
     "|Login|MetadataRetrieval|NoCredentials|(?:Default|Malformed)Credentials|RefreshError"
-    f"|(?:{'|'.join(_LOGIN_CODES)})$"
+    "|ExpiredToken|Invalid(?:AccessKeyId|Token)|SignatureDoesNotMatch|AuthFailure"
+    "|TokenRefreshRequired|UnrecognizedClientException|ProfileNotFound"
 )
 _NO_BUCKET = re.compile("b/[^/]+/o")  # a listing in gcsfs's words; no bucket is called `b`
 _REPOSITORY = re.compile(r"hf://(?:(?:datasets|spaces|models|buckets)/)?(?!datasets/)[^/]+/[^/]+.*")
@@ -405,10 +390,8 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     forbidden = status in (401, 403) or any(
         isinstance(each, PermissionError) or str(each).startswith("Forbidden") for each in chain
     )
-    if end is None and code in _ADVICE:
-        end = f"the server answers {answer}: {_ADVICE[code]}"
-    elif end is None and (useless or forbidden):
-        end = _refusal(scheme, answer, useless, anonymous=anonymous)
+    if end is None and (useless or forbidden):
+        end = _refusal(scheme, useless or answer, anonymous=anonymous and useless is None)
     elif end is None and status:
         end = f"the server answers {answer}"
     if useless or forbidden or end == _ENDS["RepositoryNotFoundError"]:
@@ -417,18 +400,15 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     return as_failure(error, path) if end is None else _end(path, end)
 
 
-def _refusal(scheme: str, answer: str, useless: str | None, *, anonymous: bool) -> str:
+def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:
     """Return why a place refuses who asks, with the way out."""
     login = _LOGINS.get(scheme)
     if login is None:
         return "no permission"
-    if useless is None and anonymous:
+    if anonymous:
         return f"it is not open to everybody, and there are no {login.who} credentials: {login.how}"
-    if useless is not None or answer == "401":
-        return f"the {login.who} credentials are refused ({useless or answer}): {login.how}"
-    if answer in ("0", "403", "403 AccessDenied", "403 Forbidden"):
-        return login.needs
-    return f"the server answers {answer}"
+    said = f"the {login.who} credentials are refused, or the account has no permission to read it"
+    return f"{said} ({answer}): {login.how}"
 
 
 def _answer_in(chain: list[BaseException]) -> tuple[int, str]:

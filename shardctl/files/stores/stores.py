@@ -23,8 +23,8 @@ from typing import BinaryIO
 
 from shardctl.core.secrets import full_url, public_url, query_mark
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError, NotThereError
-from shardctl.files.file_text import os_reason, read_file, subfolder_names
+from shardctl.errors import DatasetError
+from shardctl.files.file_text import read_file, reading, subfolder_names
 from shardctl.files.stores.store import ByteSource, Store, StoredFile
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)(::.*)?://")
@@ -192,18 +192,12 @@ class LocalStore:
 
     def scan(self, folder: str) -> Iterator[StoredFile]:
         """Yield the regular files right in a folder, in no order; links to nowhere are left out."""
-        try:
-            with os.scandir(folder) as entries:
-                for entry in entries:
-                    with contextlib.suppress(OSError):
-                        found = entry.stat()
-                        if stat.S_ISREG(found.st_mode):
-                            yield _stored(entry.path, found)
-        except FileNotFoundError as error:
-            raise NotThereError(f"cannot read {quoted(folder, 200)}: no such folder") from error
-        except (OSError, ValueError) as error:
-            reason = os_reason(error) if isinstance(error, OSError) else "no such folder"
-            raise DatasetError(f"cannot read {quoted(folder, 200)}: {reason}") from error
+        with reading(folder, "no such folder"), os.scandir(folder) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    found = entry.stat()
+                    if stat.S_ISREG(found.st_mode):
+                        yield _stored(entry.path, found)
 
     def subfolders(self, folder: str) -> list[str]:
         """Return the names of the folders right in a folder, sorted, without hidden ones."""
@@ -216,12 +210,9 @@ class LocalStore:
     @contextlib.contextmanager
     def open(self, file: StoredFile) -> Iterator[LocalSource]:
         """Open a file; one that changed since it was listed is refused, before and after."""
-        try:
+        with reading(file.path):
             # What was put there since then, a FIFO, must not be waited for.
             opened = open(os.open(file.path, _OPEN), "rb", buffering=0)  # noqa: SIM115
-        except (OSError, ValueError) as error:
-            reason = os_reason(error) if isinstance(error, OSError) else str(error)
-            raise DatasetError(f"cannot read {quoted(file.path, 200)}: {reason}") from error
         with opened:
             _check_same(file, os.fstat(opened.fileno()))
             yield LocalSource(opened, file.path, file.num_bytes)

@@ -8,18 +8,68 @@ from functools import cached_property
 from itertools import groupby
 from typing import Literal
 
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.dataset.identity import DatasetHead
 from shardctl.core.phrase import phrase
-from shardctl.core.progress import Watch
+from shardctl.core.progress import Progress, Watch
 from shardctl.core.provided import provided
-from shardctl.core.snapshot.order_tree import differing_blocks
+from shardctl.core.settings.document import SettingsDocument, settings_in_force
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.snapshot.order_tree import differing_blocks, digests_of
+from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import in_short
-from shardctl.errors import ShardctlError
+from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
+from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes
 from shardctl.planning.diff.diff import Diff, Id, PinnedOrder, TwoOrders, diff
-from shardctl.planning.quality.quality import DEFAULT_WINDOW
-from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
+from shardctl.planning.eval.eval import Evaluation, evaluate, of_training
+from shardctl.planning.hosts.hosts import HostsPlan
+from shardctl.planning.hosts.hosts import hosts as plan_hosts
+from shardctl.planning.order import PlannedOrder, as_warnings, plan_order
+from shardctl.planning.quality.quality import DEFAULT_WINDOW, Quality, quality, quality_of
 from shardctl.planning.report.question import STAND_IN_HOSTS, refuse_counts
-from shardctl.planning.report.shown import NotShown, Shown, shown
+from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
+from shardctl.planning.shard_map import ShardMap, shard_map
+from shardctl.planning.snapshot import snapshot
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """What is compared: a snapshot, or settings on a dataset.
+
+    label: what people call it, as the path of its file.
+    pinned: the snapshot; of settings None, and then `dataset` and `settings` are there.
+    """
+
+    label: str
+    pinned: PinnedOrder | None = None
+    dataset: Dataset | None = None
+    spec: str | None = None
+    settings: ReadSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ComparedSide:
+    """One of the two pipelines. A part that cannot be had says why, see `NotShown`.
+
+    is_snapshot: whether it is as it was pinned, and not as its dataset and settings are now.
+    settings: every setting in force, by name. rules: of TensorFlow and TFDS, behind the order.
+    order: what is compared of it. quality, hosts, evaluation: the answers of these verbs, quality
+        with stand-ins for seeds that nobody gave. shard_map: of the order that quality measures.
+    """
+
+    label: str
+    is_snapshot: bool
+    head: DatasetHead
+    spec: str
+    settings: SettingsDocument
+    rules: RuleSet
+    order: Shown[PinnedOrder]
+    quality: Shown[Quality]
+    shard_map: Shown[ShardMap]
+    hosts: Shown[HostsPlan]
+    evaluation: Shown[Evaluation]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,20 +181,16 @@ def compare_sides(
         UsageError: settings that their dataset does not take, or a spec that it does not have.
     """
     refuse_counts(hosts=hosts, devices=devices)
-    notes: list[str] = []
-    said_hosts = hosts or _said_hosts(a, b)
+    said_hosts = hosts or next(filter(None, map(_said_hosts, (a, b))), None)
     num_hosts = said_hosts or STAND_IN_HOSTS
+    one, other = (
+        compared(side, hosts=num_hosts, devices=devices, evaluated=evaluated, watch=watch)
+        for side in (a, b)
+    )
+    notes = list(_meant_batches(one, other))
     if said_hosts is None:
-        notes.append(
-            phrase(
-                "nobody said how many hosts read: {} are shown side by side; say how many with "
-                "{hosts=N}",
-                num_hosts,
-            )
-        )
-    asked = Asked(hosts=num_hosts, devices=devices, evaluated=evaluated, watch=watch)
-    one, other = (compared(side, asked) for side in (a, b))
-    notes += _meant_batches(one, other)
+        text = "nobody said how many hosts read: {} are shown side by side; say how many with "
+        notes.insert(0, phrase(text + "{hosts=N}", num_hosts))
     found = _difference(one, other)
     return ReportComparison(
         a=one,
@@ -175,28 +221,20 @@ def _meant_batches(*sides: ComparedSide) -> Iterator[str]:
         )
 
 
-def _said_hosts(*sides: Side) -> int | None:
-    """Return the number of hosts that settings name, the first that is named."""
-    for side in sides:
-        settings = side.settings
-        if side.pinned is not None:
-            host = side.pinned.snapshot.pipeline.get("host")
-            if isinstance(host, str) and host.partition("/")[2].isdecimal():
-                return int(host.partition("/")[2])
-        elif settings is not None and settings.host is not None:
-            return settings.host.count
-    return None
+def _said_hosts(side: Side) -> int | None:
+    """Return the number of hosts that settings name, None where they name none."""
+    if side.pinned is None:
+        host = side.settings and side.settings.host
+        return host.count if host else None
+    count = str(side.pinned.snapshot.pipeline.get("host")).partition("/")[2]
+    return int(count) if count.isdecimal() else None
 
 
 def _difference(one: ComparedSide, other: ComparedSide) -> Shown[Diff]:
     for side in (one, other):
         if isinstance(side.order, NotShown):
-            reason = phrase("{} has no one order: {}", side.label, side.order.reason)
-            return NotShown(reason=reason)
-    assert not isinstance(one.order, NotShown)
-    assert not isinstance(other.order, NotShown)
-    expected, actual = one.order, other.order
-    return shown(lambda: diff(expected, actual))
+            return NotShown(reason=phrase("{} has no one order: {}", side.label, side.order.reason))
+    return shown_of(one.order, lambda a: shown_of(other.order, lambda b: diff(a, b)))
 
 
 def _dataset_changes(
@@ -206,6 +244,151 @@ def _dataset_changes(
         kinds = ("dataset", "folders", "split", "shards")
         return tuple(cause for cause in found.changes if cause.kind in kinds)
     return tuple(dataset_causes(one.head, other.head, leaving_out=("data_dir", "splits")))
+
+
+# What is known of one of two pipelines.
+
+
+_Reading = tuple[Dataset, str | None, ReadSettings]
+
+
+def compared(
+    side: Side, *, hosts: int, devices: int, evaluated: str | None, watch: Watch | None
+) -> ComparedSide:
+    """Return what is known of one of two pipelines, see `compare_sides`.
+
+    Raises:
+        UsageError: settings that their dataset does not take, or a spec that it does not have.
+    """
+    pinned = side.pinned
+    order: Shown[PinnedOrder]
+    read: Shown[_Reading]
+    evaluation: Shown[Evaluation] | None = None
+    if pinned is not None:
+        order, live = pinned, proven(pinned)
+        read = shown_of(live, lambda _: _pinned_reading(pinned.snapshot))
+        measured = shown_of(live, quality_of)
+        if evaluated is None and not isinstance(live, NotShown):
+            reason = f"a snapshot pins what its order reads, {live.spec}; nothing else"
+            evaluation = NotShown(reason=reason)
+    else:
+        assert side.dataset is not None
+        assert side.settings is not None
+        dataset, spec, settings = read = side.dataset, side.spec, side.settings
+        try:
+            live = plan_order(dataset, spec, settings)
+        except UnpredictableOrderError as error:  # its quality can still be told, with stand-ins
+            live = NotShown(reason=error.args[0])
+
+        def taken(_: PlannedOrder) -> PinnedOrder:
+            found = snapshot(dataset, spec, settings, watch=watch)
+            return PinnedOrder(snapshot=found.snapshot, label=side.label, live=found.live)
+
+        order = shown_of(live, taken)
+        measured = shown(lambda: quality(dataset, spec, settings))
+    if evaluation is None:
+        evaluation = shown_of(
+            read, lambda given: _evaluated(given, live, evaluated, hosts=hosts, devices=devices)
+        )
+    warned = measured if isinstance(live, NotShown) else live
+    warnings = () if isinstance(warned, NotShown) else warned.warnings
+    if isinstance(order, NotShown):  # of settings
+        head, rules = dataset.identity, ORDER_RULES
+        in_force = settings_in_force(settings, ordered=dataset.ordered)
+        read_spec = (spec or "train") if isinstance(measured, NotShown) else measured.spec
+    else:
+        kept = order.snapshot
+        head, rules, in_force, read_spec = kept.identity, kept.rules, dict(kept.pipeline), kept.spec
+        warnings = (*warnings, *as_warnings(kept.assumptions))
+    return ComparedSide(
+        label=side.label,
+        is_snapshot=pinned is not None,
+        head=head,
+        spec=read_spec,
+        settings=in_force,
+        rules=rules,
+        order=order,
+        quality=measured,
+        shard_map=shown_of(measured, lambda found: shard_map(found.order, found.sample)),
+        hosts=shown_of(read, lambda given: plan_hosts(*given, hosts=hosts)),
+        evaluation=evaluation,
+        warnings=tuple(warnings),
+    )
+
+
+def _pinned_reading(kept: Snapshot) -> _Reading:
+    """Return the dataset that a snapshot pins, and what it reads of it with which settings."""
+    if any(source.data is not None for source in kept.sources):
+        raise UsageError("its stages name datasets of their own, which are pinned together")
+    dataset, settings = kept.dataset, kept.settings()
+    if dataset is None or settings is None:
+        raise UsageError("its layout or its file order is pinned as hashes")
+    return dataset, kept.spec, settings
+
+
+def _evaluated(
+    given: _Reading,
+    live: Shown[PlannedOrder],
+    evaluated: str | None,
+    *,
+    hosts: int,
+    devices: int,
+) -> Evaluation:
+    dataset, _, settings = given
+    made = None if isinstance(live, NotShown) else live.order.batch_size
+    batch = settings.batch or made or DEFAULT_WINDOW
+    return evaluate(
+        dataset,
+        evaluated,
+        of_training(settings)[0],
+        batch=-(-batch // devices),
+        hosts=hosts,
+        devices=devices,
+    )
+
+
+# Whether the order that is made again from a snapshot is the one that was pinned.
+
+_PROVEN = 1 << 21  # positions that are compared where the rules are those of today
+_ALL = 1 << 27  # positions up to which all are compared where they are not, in some seconds
+
+
+def proven(pinned: PinnedOrder) -> Shown[PlannedOrder]:
+    """Return the order of a snapshot, made again and compared with its hash tree.
+
+    Under the rules of today the first blocks are compared; under others every one, since what was
+    measured of another order would look right.
+    """
+    live = pinned.rebuilt
+    if live is None:
+        return NotShown(
+            reason="it pins its layout or its file order as hashes, or settings that are refused "
+            "today: its order cannot be made again"
+        )
+    if pinned.live is not None:
+        return live
+    tree = pinned.snapshot.tree
+    written = pinned.snapshot.rules
+    is_todays = written.version == ORDER_RULES.version
+    if not is_todays and tree.num_examples > _ALL:
+        return NotShown(
+            reason=f"it was written with rules {written}, and {tree.num_examples:,} positions are "
+            "too many to see whether those of today make the same order"
+        )
+    size = tree.leaf_size
+    limit = max(size, _PROVEN) if is_todays else tree.num_examples
+    progress = Progress(None, "positions", min(limit, tree.num_examples))
+    for block, start in enumerate(range(0, min(limit, tree.num_examples), size)):
+        stop = min(start + size, tree.num_examples)
+        codes = live.order.chunks(start, stop)
+        cells = list(digests_of(codes, live.splits, version=tree.version))
+        if not pinned.holds(cells, size=size, block=block):
+            return NotShown(
+                reason="what it pins gives another order today; it was written with rules "
+                f"{written}"
+            )
+        progress.advance(stop - start)
+    return live
 
 
 # Where two orders part, to be seen: block by block, and by name around the first difference.
@@ -248,41 +431,32 @@ class NamedPosition:
 def block_runs(found: Diff) -> tuple[BlockRun, ...]:
     """Return the runs of blocks of one state that two orders have.
 
-    The end of the shorter order is an edge of its own, wherever it lies in its block.
+    The end of the shorter order is an edge of its own, wherever it lies in its block. A block with
+    it that differs is moved if it does so before the end; where that cannot be told, since an order
+    cannot be made again, it counts as if it did.
     """
     trees = found.expected.snapshot.tree, found.actual.snapshot.tree
-    size, moved = differing_blocks(*trees)
+    size, differing = differing_blocks(*trees)
     shorter, longer = sorted(tree.num_examples for tree in trees)
-    edges: list[tuple[int, int, BlockState]] = []
-    differs = set(moved)
-    for block in range(-(-longer // size)):
-        start, stop = block * size, min((block + 1) * size, longer)
-        if start < shorter:
-            end = min(stop, shorter)
-            is_moved = block in differs and _is_moved(
-                found, block, size=size, shorter=shorter, longer=longer
-            )
-            edges.append((start, end, "moved" if is_moved else "same"))
-        if stop > shorter:
-            edges.append((max(start, shorter), stop, "one has ended"))
-    runs = []
-    for state, group in groupby(edges, key=lambda edge: edge[2]):
-        parts = list(group)
-        runs.append(BlockRun(start=parts[0][0], stop=parts[-1][1], state=state))
-    return tuple(runs)
-
-
-def _is_moved(found: Diff, block: int, *, size: int, shorter: int, longer: int) -> bool:
-    """Return whether a block that differs does so before the end of the shorter order.
-
-    Where that cannot be told, since an order cannot be made again, it counts as if it did.
-    """
-    stop = min((block + 1) * size, longer)
-    if shorter >= stop:
-        return True
-    orders = TwoOrders(expected=found.expected, actual=found.actual, size=size, positions=longer)
-    scan = orders.scan(block)
-    return scan is None or scan.num_positions > stop - shorter
+    moved = set(differing)
+    if shorter % size and shorter < longer and shorter // size in moved:
+        last, stop = shorter // size, min((shorter // size + 1) * size, longer)
+        orders = TwoOrders(
+            expected=found.expected, actual=found.actual, size=size, positions=longer
+        )
+        scan = orders.scan(last)
+        if scan is not None and scan.num_positions <= stop - shorter:
+            moved.discard(last)
+    edges: list[tuple[int, int, BlockState]] = [
+        (start, min(start + size, shorter), "moved" if start // size in moved else "same")
+        for start in range(0, shorter, size)
+    ]
+    if shorter < longer:
+        edges.append((shorter, longer, "one has ended"))
+    runs = (list(group) for _, group in groupby(edges, key=lambda edge: edge[2]))
+    return tuple(
+        BlockRun(start=parts[0][0], stop=parts[-1][1], state=parts[0][2]) for parts in runs
+    )
 
 
 def neighbours(found: Diff) -> tuple[NamedPosition, ...]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from shardctl.core.dataset.dataset import COUNTED_FILES, Dataset, Split
-from shardctl.core.dataset.file_finding import FileFinding
+from shardctl.core.dataset.file_finding import FileFinding, FindingKind
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import DatasetError
@@ -14,14 +15,32 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.readers.records.contents import Compression
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True)
 class BrokenFile:
     """A file that is not counted, with what is wrong first; `path` is relative to the root."""
 
     path: str
+    split: str | None
+    kind: str
+    reason: str | None
+    record: int | None
+    byte: int | None
     num_bytes: int
     version: str
-    finding: FileFinding
+
+    @property
+    def finding(self) -> FileFinding:
+        """What is wrong with the file."""
+        return FileFinding(
+            filename=self.path.rpartition("/")[2],
+            expected=None,
+            found=None,
+            reason=self.reason,
+            kind=cast(FindingKind, self.kind),
+            split=self.split,
+            record=self.record,
+            byte=self.byte,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -96,7 +115,7 @@ class Index(Tabular):
         for problem in self.problems:
             yield problem.text
         for file in self.broken:
-            yield f"{quoted(file.path, 200)}: {file.finding.reason}"
+            yield f"{quoted(file.path, 200)}: {file.reason}"
 
     def __repr__(self) -> str:
         whole = sum(split.split.num_shards for split in self.splits)

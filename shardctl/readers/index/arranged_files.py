@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.packed_ints import PackedInts
@@ -131,16 +130,11 @@ class ArrangedFiles:
 
     def _broken(self, counts: Counts, *, all_of_them: bool) -> Iterator[BrokenFile]:
         for place in sorted(counts.broken)[: None if all_of_them else 1]:
-            file, contents = self.all[place], counts.broken[place]
+            file, damage = self.all[place], counts.broken[place].damage
+            damage = damage or Damage(kind="broken", text="it does not say what it holds")
             path, split = file.path.removeprefix(self._root), self._split_of[place]
-            finding = contents.finding(os.path.basename(path), -1, split, contents.compression)
-            if finding is not None:
-                yield BrokenFile(
-                    path=path,
-                    num_bytes=file.num_bytes,
-                    version=file.version,
-                    finding=replace(finding, expected=None),
-                )
+            what = (split, damage.kind, damage.text, damage.record, damage.byte)
+            yield BrokenFile(path, *what, file.num_bytes, file.version)
 
 
 def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:

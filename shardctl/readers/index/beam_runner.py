@@ -112,8 +112,7 @@ class BeamRunner:
         result: Any = None
         try:
             pipeline = beam.Pipeline(runner=self._options.runner, options=self._options.pipeline)
-            places = map(folder.path, ("files", "whole", "broken"))
-            add_counting(pipeline, *places)
+            add_counting(pipeline, folder.path("files"), folder.path("counts"))
             result = pipeline.run()
             self._wait(result, progress)
         except KeyboardInterrupt:
@@ -203,7 +202,7 @@ class _WorkFolder:
 def _answers(folder: _WorkFolder, number: int) -> Iterator[CountedFile]:
     """Yield what came back, each file once."""
     seen = set[int]()
-    for line in chain(folder.lines("whole"), folder.lines("broken")):
+    for line in folder.lines("counts"):
         counted = counted_of_line(line)
         if isinstance(counted, str):
             raise MissingDependencyError(f"a worker of Beam cannot count: {counted}")
@@ -247,7 +246,6 @@ def _reason(error: BaseException) -> str:
 # Lines are JSON in ASCII, so that names of any bytes go there and back, and no version of Python
 # or of shardctl on a worker changes what they mean.
 
-BROKEN = "broken"  # the output of files that are damaged, and of those that a worker cannot count
 NAMESPACE, FILES = "shardctl", "files_counted"  # its metric
 
 
@@ -296,38 +294,33 @@ def counted_of_line(line: str) -> CountedFile | str:
 
 
 def count_line(line: str) -> Iterator[Any]:
-    """Count the file of a line on a worker; yield what it holds, damaged files to their output.
+    """Count the file of a line on a worker; yield what it holds.
 
     What a worker lacks, a package that the format needs, is an answer and no exception: Beam would
     try again, and say it with a hundred lines.
     """
     from apache_beam.metrics import Metrics
-    from apache_beam.pvalue import TaggedOutput
 
     task = task_of_line(line)
     try:
-        counted = count_one(task)
+        yield counted_line(count_one(task))
+        Metrics.counter(NAMESPACE, FILES).inc()
     except (ShardctlError, ValueError) as error:
-        yield TaggedOutput(BROKEN, json.dumps([task.index, str(error)]))
-        return
-    Metrics.counter(NAMESPACE, FILES).inc()
-    answer = counted_line(counted)
-    yield answer if counted.contents.damage is None else TaggedOutput(BROKEN, answer)
+        yield json.dumps([task.index, str(error)])
 
 
-def add_counting(pipeline: Any, tasks: str, whole: str, broken: str) -> None:
+def add_counting(pipeline: Any, tasks: str, counts: str) -> None:
     """Add to a pipeline: files to count, one a line of `tasks`, into files that begin as told."""
     import apache_beam as beam
 
-    counted = (
+    _ = (
         pipeline
         | "Files to count" >> beam.io.ReadFromText(tasks, validate=False)
         # Without it a worker counts all files of a block of the list, whatever their size.
         | "One at a time" >> beam.Reshuffle()
-        | "Count" >> beam.FlatMap(count_line).with_outputs(BROKEN, main="whole")
+        | "Count" >> beam.FlatMap(count_line)
+        | "Write counts" >> beam.io.WriteToText(counts)
     )
-    _ = counted.whole | "Write counts" >> beam.io.WriteToText(whole)
-    _ = counted[BROKEN] | "Write damage" >> beam.io.WriteToText(broken)
 
 
 # Options of Beam, checked before anything runs: Beam itself drops those that it does not know.

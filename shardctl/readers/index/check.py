@@ -235,7 +235,7 @@ def _counted_broken(
     yield FileChange(
         kind=kinds[(num_bytes > then.num_bytes) - (num_bytes < then.num_bytes)],
         path=then.path,
-        split=then.finding.split,
+        split=then.split,
         now=None if contents.damage is not None else contents.num_records,
         bytes_then=then.num_bytes,
         bytes_now=num_bytes,

@@ -10,7 +10,6 @@ from itertools import chain
 from typing import NamedTuple
 
 from shardctl.core.dataset.dataset import COUNTED_LAYOUT, Dataset, Split
-from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.packed_ints import PackedInts
 from shardctl.core.text import counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -34,41 +33,6 @@ def is_index_document(document: object) -> bool:
     return isinstance(document, Mapping) and document.get("kind") == KIND
 
 
-@dataclass(frozen=True)
-class _Broken:
-    """A file that was left out because it is broken, as the document has it."""
-
-    path: str
-    split: str | None
-    kind: str
-    reason: str | None
-    record: int | None
-    byte: int | None
-    num_bytes: int
-    version: str
-
-    @classmethod
-    def of(cls, file: BrokenFile) -> _Broken:
-        """Return what the document has of a file."""
-        found = file.finding
-        what = (found.split, found.kind, found.reason, found.record, found.byte)
-        return cls(file.path, *what, file.num_bytes, file.version)
-
-    def file(self) -> BrokenFile:
-        """Return the file; what was found is not told any closer."""
-        finding = FileFinding(
-            filename=self.path.rpartition("/")[2],
-            expected=None,
-            found=None,
-            reason=self.reason,
-            kind="broken",
-            split=self.split,
-        )
-        return BrokenFile(
-            path=self.path, num_bytes=self.num_bytes, version=self.version, finding=finding
-        )
-
-
 def index_document(index: Index, beside: str | None = None) -> Document:
     """Return the document of an index; of a file in the folder `beside` its data_dir is relative.
 
@@ -90,7 +54,7 @@ def index_document(index: Index, beside: str | None = None) -> Document:
             {"kind": problem.kind, "split": problem.split, "reason": problem.text}
             for problem in index.problems
         ]
-        document["broken"] = [asdict(_Broken.of(file)) for file in index.broken]
+        document["broken"] = [asdict(file) for file in index.broken]
     return document
 
 
@@ -235,7 +199,7 @@ def read_index_document(
         raise DatasetError("it is what index --check said of a layout, and no layout itself")
     layout, dataset = stated_dataset(document, data_dir, split)
     broken = [
-        fields.record(_Broken, item, f"broken[{index}]").file()
+        fields.record(BrokenFile, item, f"broken[{index}]")
         for index, item in enumerate(fields.items(layout.get("broken", []), "broken"))
     ]
     if dataset.fingerprint != read_head(layout).fingerprint:

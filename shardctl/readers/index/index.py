@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import chain, islice
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import option, refused
 from shardctl.core.progress import Watch
 from shardctl.core.secrets import public_url
 from shardctl.core.text import choices, quoted
@@ -72,7 +72,7 @@ def index(
     """
     jobs = checked_jobs(jobs, runner)
     if split is not None and not split:
-        raise UsageError(phrase("{split}: no split is named; without it the names of files tell"))
+        raise UsageError("--split: no split is named; without it the names of files tell")
     by_hand = None if split is None else {name: os.fspath(glob) for name, glob in split.items()}
     begin = time.monotonic()
     wanted = tuple(public_url(os.fspath(path)) for path in paths)
@@ -83,7 +83,7 @@ def index(
     agreed, said_by = 0, tuple[str, ...]()
     if keep_going or not arranged.problems:
         sidecars = Sidecars(arranged.sidecars)
-        with known_counts(cache=cache, earlier=earlier, sidecars=sidecars) as known:
+        with known_counts(cache=cache, earlier=earlier) as known:
             counts = count_files(
                 files.all,
                 files.file_format,
@@ -120,9 +120,7 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
         why = why_not_read(given)
         if why is not None:
             formats = choices(FORMATS, len(FORMATS))
-            raise UsageError(
-                phrase("{file_format!}: {}; choose from {}", why, formats, file_format=given)
-            )
+            raise refused("{file_format!}: {}; choose from {}", why, formats, file_format=given)
         return given
     if arranged.file_format is not None:
         return arranged.file_format
@@ -134,10 +132,7 @@ def _format_of(arranged: Arrangement, given: str | None) -> str:
     first = list(islice((file for file in files if file.num_bytes), _LOOKED_AT))
     found = next(filter(None, map(format_of, first)), None)
     if found is None:
-        raise DatasetError(
-            phrase(
-                "{}: neither the name nor the first bytes tell its format; give {file_format}",
-                quoted((first or arranged.splits[0].files)[0].path, 200),
-            )
-        )
+        path = quoted((first or arranged.splits[0].files)[0].path, 200)
+        unknown = "neither the name nor the first bytes tell its format"
+        raise DatasetError(f"{path}: {unknown}; give {option('file_format')}")
     return found

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
 
-from shardctl.core.phrase import Argument, Phrase, phrase
 from shardctl.core.text import choices, counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.store import StoredFile
@@ -102,11 +101,9 @@ def _file_format(listing: Listing, sets: Iterable[_ShardSet]) -> str | None:
     if len(formats) > 1:
         each = choices((f"{known} ({globs[known]})" for known in formats), 4)
         raise DatasetError(
-            phrase(
-                "{} has files of {} formats: {}; give those of one as a glob, or choose by {split}",
-                _where(listing), len(formats), each,
-            )
-        )  # fmt: skip
+            f"{_where(listing)} has files of {len(formats)} formats: {each}; "
+            "give those of one as a glob, or choose by --split"
+        )
     return formats[0] if len(globs) == 1 and formats else None
 
 
@@ -166,10 +163,11 @@ def _said(sets: Iterable[_ShardSet]) -> str:
     return choices((f"{found.glob} ({counted(len(found.files), 'file')})" for found in sets), 4)
 
 
-def _way_out(sets: Iterable[_ShardSet]) -> Phrase:
+def _way_out(sets: Iterable[_ShardSet]) -> str:
     """Return how to say by hand which files are which split."""
-    globs = dict(zip(("NAME", "OTHER"), (found.glob for found in sets), strict=False))
-    return phrase("say which files are which split: {}", Argument("split", globs))
+    globs = zip(("NAME", "OTHER"), (quoted(found.glob, 200) for found in sets), strict=False)
+    options = " ".join(f"--split {name}={glob}" for name, glob in globs)
+    return f"say which files are which split: {options}"
 
 
 @dataclass(kw_only=True)
@@ -354,23 +352,15 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
     """
     shapes = _shapes_of(listing.root, listing.files)
     if shapes is None:
-        raise DatasetError(
-            phrase(
-                "{} has more than {:,} kinds of names; say which split they are by {split}",
-                _where(listing), MOST_SHAPES,
-            )
-        )  # fmt: skip
+        many = f"{_where(listing)} has more than {MOST_SHAPES:,} kinds of names"
+        raise DatasetError(f"{many}; say which split they are by --split")
     sets = [found for shape in shapes for found in _sets(shape)]
     named = [named_split(found.folder, found.text) for found in sets]
     if not any(named):
         (found,) = _joined(listing, sets)
         if speaks_of_several(found.folder, found.text):
-            raise DatasetError(
-                phrase(
-                    "{}: names speak of several splits: {}; {}",
-                    _where(listing), _said(sets), _way_out(sets),
-                )
-            )  # fmt: skip
+            several = f"names speak of several splits: {_said(sets)}"
+            raise DatasetError(f"{_where(listing)}: {several}; {_way_out(sets)}")
         name = split_word(listing.root.rpartition("/")[2]) or DEFAULT_SPLIT
         return [_SplitSets(name=name, sets=(found,))]
     rests = list(dict.fromkeys(one.rest for one in named if one is not None))
@@ -385,11 +375,9 @@ def _splits_by_names(listing: Listing) -> list[_SplitSets]:
     in_order = sorted(splits, key=_use)
     if unknown:
         raise DatasetError(
-            phrase(
-                "{}: beside {} there are files of no split that the names tell: {}; {}",
-                _where(listing), choices(in_order, 5), _said(unknown), _way_out(unknown),
-            )
-        )  # fmt: skip
+            f"{_where(listing)}: beside {choices(in_order, 5)} there are files of no split that "
+            f"the names tell: {_said(unknown)}; {_way_out(unknown)}"
+        )
     _check_one_dataset(listing, [member for members in splits.values() for member in members])
     return [
         _SplitSets(
@@ -427,12 +415,9 @@ def _check_one_dataset(listing: Listing, members: Sequence[tuple[_ShardSet, Name
         datasets = list(dict.fromkeys(dataset for dataset, _ in first))
         what = "datasets" if len(datasets) > 1 else "folders of one dataset"
         several = datasets if len(datasets) > 1 else [folder for _, folder in first]
-        raise DatasetError(
-            phrase(
-                "{} has files of {} {}: {}; give the files of one, or {}",
-                _where(listing), len(first), what, choices(several, 6), _way_out(first.values()),
-            )
-        )  # fmt: skip
+        there = f"files of {len(first)} {what}: {choices(several, 6)}"
+        way_out = _way_out(first.values())
+        raise DatasetError(f"{_where(listing)} has {there}; give the files of one, or {way_out}")
 
 
 def _joined(
@@ -442,12 +427,8 @@ def _joined(
     alike = len({found.folder for found in sets}) == 1
     if len(sets) > 1 and not (alike and all(found.numbers is None for found in sets)):
         which = "their names tell no splits" if split is None else f"all of split {quoted(split)}"
-        raise DatasetError(
-            phrase(
-                "{} has {} kinds of files, {}: {}; {}",
-                _where(listing), len(sets), which, _said(sets), _way_out(sets),
-            )
-        )  # fmt: skip
+        there = f"{len(sets)} kinds of files, {which}: {_said(sets)}"
+        raise DatasetError(f"{_where(listing)} has {there}; {_way_out(sets)}")
     return (_as_one(sets),)
 
 
@@ -473,33 +454,27 @@ def _splits_by_hand(
     """
     for name, glob in globs.items():
         if not _NAME.fullmatch(name):
-            rule = "{split}: {} is no name of a split, which has letters, digits, _, - and ."
-            raise UsageError(phrase(rule, quoted(name)))
+            rule = "is no name of a split, which has letters, digits, _, - and ."
+            raise UsageError(f"--split: {quoted(name)} {rule}")
         if not glob:
-            raise UsageError(phrase("{split}: split {} has no glob", quoted(name)))
+            raise UsageError(f"--split: split {quoted(name)} has no glob")
     matchers = {name: chosen_by({name: glob}, listing.root) for name, glob in globs.items()}
     chosen: dict[str, list[StoredFile]] = {name: [] for name in globs}
     left: list[StoredFile] = []
     for file in listing.files:
         found = [name for name, matches in matchers.items() if matches(file.path)]
         if len(found) > 1:
+            both = f"{quoted(found[0])} and {quoted(found[1])}, by the globs of --split"
             raise DatasetError(
-                phrase(
-                    "{} is in two splits, {} and {}, by the globs of {split}; a file is in one",
-                    quoted(file.path, 200), quoted(found[0]), quoted(found[1]),
-                )
-            )  # fmt: skip
+                f"{quoted(file.path, 200)} is in two splits, {both}; a file is in one"
+            )
         (chosen[found[0]] if found else left).append(file)
     splits = []
     for name, files in chosen.items():
         if not files:
             some = choices(sorted(file.path for file in left[:1000]), 3)
-            raise DatasetError(
-                phrase(
-                    "no file of split {} matches {} of {split}; files are {}",
-                    quoted(name), quoted(globs[name], 200), some,
-                )
-            )  # fmt: skip
+            glob = f"{quoted(globs[name], 200)} of --split"
+            raise DatasetError(f"no file of split {quoted(name)} matches {glob}; files are {some}")
         shapes = _shapes_of(listing.root, files)
         if shapes is None:  # nothing counts, whatever their names are
             texts = {

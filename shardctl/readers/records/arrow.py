@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from shardctl.core.dataset.file_finding import FindingKind
 from shardctl.core.text import printable
@@ -102,27 +101,22 @@ def _rows_of_stream(window: Window, end: int, position: int = 0) -> tuple[int, i
             raise _DamagedError(num_rows, "header", position, f"a message of {length} bytes")
         if position + begins + length > end:
             raise _DamagedError(None if is_first else num_rows, "cut", position, text)
-        metadata = window.at(position + begins, length)
-        message = _message(metadata, num_rows, position, is_first=is_first)
-        following = position + begins + length + message.num_bytes
+        try:
+            kind, rows, num_bytes = read_message(window.at(position + begins, length))
+            if (kind == _SCHEMA) != is_first:
+                raise ValueError("the schema is not the first message, and the only one")
+        except ValueError as error:
+            what: FindingKind = "broken" if is_first else "header"
+            counted = None if is_first else num_rows
+            raise _DamagedError(counted, what, position, str(error)) from error
+        following = position + begins + length + num_bytes
         if following > end:
             left = end - position - begins - length
-            text = f"{left} of the {message.num_bytes} bytes of a batch are left"
+            text = f"{left} of the {num_bytes} bytes of a batch are left"
             raise _DamagedError(num_rows, "cut", position, text)
-        num_rows += message.num_rows
-        num_batches += message.kind == "rows"
+        num_rows += rows
+        num_batches += kind == _ROWS
         position, is_first = following, False
-
-
-def _message(metadata: bytes, num_rows: int, position: int, *, is_first: bool) -> Message:
-    try:
-        message = read_message(metadata)
-        if (message.kind == "schema") != is_first:
-            raise ValueError("the schema is not the first message, and the only one")
-    except ValueError as error:
-        kind: FindingKind = "broken" if is_first else "header"
-        raise _DamagedError(None if is_first else num_rows, kind, position, str(error)) from error
-    return message
 
 
 def _rows_of_file(window: Window, source: ByteSource, told: Told) -> tuple[int, int]:
@@ -181,46 +175,45 @@ def _decoded(source: ByteSource, has_footer: bool, stated: int, told: Told) -> F
 # message format" of the Arrow columnar specification.
 
 CONTINUATION = b"\xff\xff\xff\xff"
-
-Kind = Literal["schema", "dictionary", "rows"]
-_KINDS: dict[int, Kind] = {1: "schema", 2: "dictionary", 3: "rows"}  # the union MessageHeader
+_SCHEMA, _DICTIONARY, _ROWS = 1, 2, 3  # the union MessageHeader
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Message:
-    """One message: `num_bytes` is the length of the body behind its metadata."""
-
-    kind: Kind
-    num_rows: int
-    num_bytes: int
-
-
-def read_message(metadata: bytes) -> Message:
-    """Return what the metadata of a message says.
+def read_message(metadata: bytes) -> tuple[int, int, int]:
+    """Return what the metadata of a message says: its kind, rows, and the length of its body.
 
     Raises:
         ValueError: it is no such message.
     """
-    table = _root(metadata)
-    number = table.scalar(1, "B")
-    kind = _KINDS.get(number)
-    if kind is None:
-        raise ValueError(f"a message of kind {number}, which holds no rows of a table")
-    num_bytes = table.scalar(3, "q")
-    num_rows = _num_rows(table.table(2), num_bytes) if kind == "rows" else 0
+    table = _Table(metadata, _number(metadata, "I", 0))
+    kind, num_bytes, num_rows = table.scalar(1, "B"), table.scalar(3, "q"), 0
+    if kind not in (_SCHEMA, _DICTIONARY, _ROWS):
+        raise ValueError(f"a message of kind {kind}, which holds no rows of a table")
+    if kind == _ROWS:
+        place = table.place(2)
+        if place is None:
+            raise ValueError("a field that is needed is not there")
+        batch = _Table(metadata, place)
+        num_rows, columns = batch.scalar(0, "q"), batch.place(1)
+        # The list of columns: how many, and each with its length first.
+        has_columns = columns is not None and _number(metadata, "I", columns) > 0
+        first = _number(metadata, "q", columns + 4) if columns and has_columns else None
+        if first is None and num_bytes:
+            raise ValueError("a batch of no columns that has data")
+        if first not in (None, num_rows):
+            raise ValueError(f"a batch of {num_rows} rows, of which a column has {first}")
     if num_rows < 0 or num_bytes < 0:
         raise ValueError("a message of negative length")
-    return Message(kind=kind, num_rows=num_rows, num_bytes=num_bytes)
+    return kind, num_rows, num_bytes
 
 
-def _num_rows(batch: _Table, num_bytes: int) -> int:
-    """Return the length of a batch, which is that of its first column too."""
-    num_rows, first = batch.scalar(0, "q"), batch.first(1)
-    if first is None and num_bytes:
-        raise ValueError("a batch of no columns that has data")
-    if first not in (None, num_rows):
-        raise ValueError(f"a batch of {num_rows} rows, of which a column has {first}")
-    return num_rows
+def _number(data: bytes, kind: str, position: int) -> int:
+    if position < 0:
+        raise ValueError("a place before the metadata")
+    try:
+        found: int = struct.unpack_from(f"<{kind}", data, position)[0]
+    except struct.error as error:
+        raise ValueError("a place behind the metadata") from error
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,48 +223,20 @@ class _Table:
     data: bytes
     position: int
 
-    def _unpack(self, kind: str, position: int) -> int:
-        if position < 0:
-            raise ValueError("a place before the metadata")
-        try:
-            found: int = struct.unpack_from(f"<{kind}", self.data, position)[0]
-        except struct.error as error:
-            raise ValueError("a place behind the metadata") from error
-        return found
-
     def _field(self, number: int) -> int | None:
-        fields = self.position - self._unpack("i", self.position)
+        fields = self.position - _number(self.data, "i", self.position)
         entry = 4 + 2 * number
-        if entry + 2 > self._unpack("H", fields):
+        if entry + 2 > _number(self.data, "H", fields):
             return None
-        offset = self._unpack("H", fields + entry)
+        offset = _number(self.data, "H", fields + entry)
         return self.position + offset if offset else None
 
     def scalar(self, number: int, kind: str) -> int:
         """Return a number, 0 where the table does not hold it, as the default of all is."""
-        place = self._field(number)
-        return 0 if place is None else self._unpack(kind, place)
+        field = self._field(number)
+        return 0 if field is None else _number(self.data, kind, field)
 
-    def _behind(self, number: int) -> int | None:
-        place = self._field(number)
-        return None if place is None else place + self._unpack("I", place)
-
-    def table(self, number: int) -> _Table:
-        """Return the table that a field points at."""
-        place = self._behind(number)
-        if place is None:
-            raise ValueError("a field that is needed is not there")
-        self._unpack("i", place)
-        return _Table(self.data, place)
-
-    def first(self, number: int) -> int | None:
-        """Return the int64 that the first struct of a list begins with, None of an empty list."""
-        place = self._behind(number)
-        return (
-            None if place is None or not self._unpack("I", place) else self._unpack("q", place + 4)
-        )
-
-
-def _root(data: bytes) -> _Table:
-    outer = _Table(data, 0)
-    return _Table(data, outer._unpack("I", 0))
+    def place(self, number: int) -> int | None:
+        """Return the place that a field points at, None where the table does not hold it."""
+        field = self._field(number)
+        return None if field is None else field + _number(self.data, "I", field)

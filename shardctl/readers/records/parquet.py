@@ -11,7 +11,7 @@ from shardctl.core.tfds_rules import requirement_beside
 from shardctl.errors import MissingDependencyError
 from shardctl.files.stores.ranges import RangeFile
 from shardctl.files.stores.store import ByteSource
-from shardctl.readers.records.contents import Damage, FileContents, Told, refused, untold
+from shardctl.readers.records.contents import Checked, Damage, FileContents, Told, refused, untold
 
 _ROWS = 1 << 10  # rows that are decoded at a time
 _PAGE_HEADER_BYTES = 32
@@ -82,53 +82,38 @@ def read_parquet(
     if not checksums:
         return FileContents(num_records=stated, num_bytes=num_bytes)
     num_rows = num_read = 0
+    num_groups = opened.metadata.num_row_groups
     damage: Damage | None = None
-    for group in range(opened.metadata.num_row_groups):
+    checked: Checked | None = None
+    for group in range(num_groups):
         before = file.tell()
-        rows, damage = _read_group(opened, group, num_rows, told)
-        if damage is not None:
+        rows, failure = _decoded(opened, group, _ROWS, told)
+        if failure is not None:  # row by row up to the first bad one
+            rows, again = _decoded(opened, group, 1, told)
+            damage = refused(again or failure, record=num_rows + rows)
             if file.tell() == before:
                 # No page was looked for: what the footer says of the columns is broken, and
                 # pyarrow ends the process when it is asked for a column.
-                return FileContents(
-                    num_records=stated,
-                    num_bytes=num_bytes,
-                    num_bytes_read=num_read,
-                    checked="decoded",
-                    damage=damage,
-                )
-            damage = replace(damage, byte=_first_byte(opened, group))
-        num_rows += rows
-        if damage is not None:
+                checked = "decoded"
+            else:
+                damage = replace(damage, byte=_first_byte(opened, group))
             break
-        reached = num_bytes * (group + 1) // opened.metadata.num_row_groups
+        num_rows += rows
+        reached = num_bytes * (group + 1) // num_groups
         told(reached - num_read)
         num_read = reached
-    stopped = damage is not None
-    if not stopped and num_rows != stated:
-        text = f"its footer says {stated} rows, and {num_rows} can be read"
-        damage = Damage(kind="broken", text=text)
+    else:
+        if num_rows != stated:
+            text = f"its footer says {stated} rows, and {num_rows} can be read"
+            damage = Damage(kind="broken", text=text)
+    stopped = damage is not None and damage.record is not None
     return FileContents(
         num_records=stated if stopped else num_rows,
         num_bytes=num_bytes,
         num_bytes_read=num_bytes if damage is None else num_read,
-        checked="checksums" if _has_checksums(file, opened) else "decoded",
+        checked=checked or ("checksums" if _has_checksums(file, opened) else "decoded"),
         damage=damage,
     )
-
-
-def _read_group(
-    opened: Any,
-    group: int,
-    first: int,
-    told: Told,
-) -> tuple[int, Damage | None]:
-    """Return how many rows of a group can be read, and what is wrong with the next."""
-    rows, error = _decoded(opened, group, _ROWS, told)
-    if error is None:
-        return rows, None
-    rows, again = _decoded(opened, group, 1, told)  # row by row up to the first bad one
-    return rows, refused(again or error, record=first + rows)
 
 
 def _first_byte(opened: Any, group: int) -> int:

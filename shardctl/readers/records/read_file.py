@@ -35,14 +35,6 @@ _ALL: tuple[RecordFormat, ...] = (
 FORMATS: dict[str, RecordFormat] = {known.name: known for known in _ALL}
 HEAD_BYTES = 1 << 12  # of a file whose name does not tell its format
 
-_KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-}
-
 # What a store or a library raises of a file that it cannot read. What `told` raises to end the
 # reading is none of these, nor is MemoryError, which says nothing of the file.
 _FAILURES = (ShardctlError, OSError, ValueError, RuntimeError, EOFError, LookupError)
@@ -160,7 +152,10 @@ def _not_there(path: str) -> FileContents | None:
         status = os.lstat(path)
         if stat.S_ISLNK(status.st_mode):
             status = os.stat(path)
-        return None if stat.S_ISREG(status.st_mode) else _no_file(status)
+        if stat.S_ISREG(status.st_mode):
+            return None
+        what = "a folder" if stat.S_ISDIR(status.st_mode) else "a FIFO or a device"
+        return _nothing("not-a-file", f"{what}, not a file")
     except FileNotFoundError:
         if os.path.islink(path):
             text = f"a link to {quoted(os.readlink(path), 200)}, which is not there"
@@ -169,11 +164,6 @@ def _not_there(path: str) -> FileContents | None:
     except (OSError, ValueError) as error:
         said = getattr(error, "strerror", None) or str(error)
         return _nothing("unreadable", printable(said, 200))
-
-
-def _no_file(status: os.stat_result) -> FileContents:
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
-    return _nothing("not-a-file", f"{kind}, not a file")
 
 
 def _nothing(kind: FindingKind, text: str) -> FileContents:

@@ -11,7 +11,6 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from shardctl.core.text import counted, quoted
@@ -28,7 +27,6 @@ from shardctl.readers.tfds_metadata import dataset_from_info, is_hugging_face_in
 _MOST_BYTES = 1 << 30
 _MOST_NAMES, _MOST_PROBLEMS = 3, 20
 _PIECE, _AT_ONCE = 1 << 22, 8  # of files whose hashes are computed
-_NOT_UNPACKED = ("br", "snappy")  # streaming/base/compression.py, of what no file says by itself
 _VERSION = 2  # of an index of shards
 _STATE = "state.json"  # what `save_to_disk` writes beside dataset_info.json
 # datasets/naming.py, camelcase_to_snakecase.
@@ -39,14 +37,12 @@ _TWO_CAPITALS, _ONE_CAPITAL = re.compile("([A-Z]+)([A-Z][a-z])"), re.compile(r"(
 class ExpectedCount:
     """How many examples a file holds, and how long it is, as `said_by`, a file beside it, says.
 
-    compression: how the file is packed as a whole, as MosaicML names it, None for not.
     hashes: algorithms with the hash that the bytes of the file have.
     """
 
     num_examples: int
     said_by: str
     num_bytes: int | None = None
-    compression: str | None = None
     hashes: tuple[tuple[str, str], ...] = ()
 
 
@@ -66,7 +62,7 @@ class Sidecars:
         self.problems: list[str] = []
         self.num_agreed = 0
         self.said_by: set[str] = set()
-        self._said: dict[str, list[ExpectedCount]] = {}
+        self.said: dict[str, list[ExpectedCount]] = {}
         self._indices: list[list[list[str]]] = []  # of each the paths that each shard may have
         for file in sidecars:
             name = re.split(r"[/\\]", file.path)[-1]
@@ -81,21 +77,17 @@ class Sidecars:
             return
         for shard in shards:
             for basename, expected in shard.items():
-                self._said.setdefault(folder + basename, []).append(expected)
+                self.said.setdefault(folder + basename, []).append(expected)
         if name != DATASET_INFO_FILENAME:  # where gaps show in the names
             self._indices.append([[folder + basename for basename in shard] for shard in shards])
 
     def __bool__(self) -> bool:
         """Return whether there is anything to compare with."""
-        return bool(self._said)
-
-    def expected(self, path: str) -> list[ExpectedCount]:
-        """Return all that is said of a record file."""
-        return self._said.get(path, [])
+        return bool(self.said)
 
     def disagreement(self, file: StoredFile, num_examples: int) -> str | None:
         """Return in which way a file is not as its sidecars say, None where it is, or none does."""
-        said = self.expected(file.path)
+        said = self.said.get(file.path, [])
         for expected in said:
             by = expected.said_by
             if len(self.said_by) < _MOST_NAMES:
@@ -108,43 +100,25 @@ class Sidecars:
         self.num_agreed += bool(said)
         return None
 
-    def count_instead(self, file: StoredFile) -> int | None:
-        """Return the count of a file that is packed in a way that nothing here unpacks.
-
-        None where it is not, where nobody says a count, or where the file is not as long as is
-        said.
-        """
-        for expected in self.expected(file.path):
-            packing = (expected.compression or "").partition(":")[0]
-            is_closed = packing in _NOT_UNPACKED or (
-                packing == "zstd" and find_spec("zstandard") is None
-            )
-            if is_closed and expected.num_bytes == file.num_bytes:
-                return expected.num_examples
-        return None
-
     def hash_problems(self, files: Iterable[StoredFile]) -> Iterator[tuple[StoredFile, str]]:
         """Yield the files that have another hash than is said; each is read to its end for it.
 
         A file that cannot be read is yielded too; several are read at once.
         """
-        stated = (
-            (file, hashes)
+        stated = [
+            (file, name, value)
             for file in files
-            for expected in self.expected(file.path)
-            if (hashes := self._known_hashes(expected))
-        )
-        for file, text in concurrently(_hash_difference, stated, at_once=_AT_ONCE):
+            for expected in self.said.get(file.path, [])
+            for name, value in expected.hashes
+        ]
+        for name in dict.fromkeys(name for _, name, _ in stated if _hash(name) is None):
+            hint = ": pip install 'shardctl[files]'" if name.startswith("xxh") else ""
+            said = f"index.json states hashes of {name}, which cannot be compared here"
+            self._note(said + hint)
+        known = (one for one in stated if _hash(one[1]) is not None)
+        for file, text in concurrently(_hash_difference, known, at_once=_AT_ONCE):
             if text is not None:
                 yield file, text
-
-    def _known_hashes(self, expected: ExpectedCount) -> tuple[tuple[str, str], ...]:
-        for name, _ in expected.hashes:
-            said = f"{expected.said_by} states hashes of {name}, which cannot be compared here"
-            hint = ": pip install 'shardctl[files]'" if name.startswith("xxh") else ""
-            if _hash(name) is None and said + hint not in self.problems:
-                self._note(said + hint)
-        return tuple((name, value) for name, value in expected.hashes if _hash(name) is not None)
 
     def _note(self, problem: str) -> None:
         if len(self.problems) < _MOST_PROBLEMS:
@@ -167,24 +141,18 @@ class Sidecars:
         ]
 
 
-def _hash_difference(
-    asked: tuple[StoredFile, tuple[tuple[str, str], ...]],
-) -> tuple[StoredFile, str | None]:
-    file, stated = asked
-    made = [_hash(name) for name, _ in stated]
-    known = [one() for one in made if one is not None]
+def _hash_difference(stated: tuple[StoredFile, str, str]) -> tuple[StoredFile, str | None]:
+    file, name, value = stated
+    made = _hash(name)
+    hashed: Any = made() if made is not None else None
     try:
         with store_of(file.path).open(file) as source:
             for start in range(0, source.num_bytes, _PIECE):
-                piece = source.read(start, min(start + _PIECE, source.num_bytes))
-                for hashed in known:
-                    hashed.update(piece)
+                hashed.update(source.read(start, min(start + _PIECE, source.num_bytes)))
     except (DatasetError, OSError) as error:
         return file, f"cannot be read: {error}"
-    for (name, value), hashed in zip(stated, known, strict=True):
-        if hashed.hexdigest() != value:
-            return file, f"has {name} {hashed.hexdigest()}, not {quoted(value, 80)}"
-    return file, None
+    found = hashed.hexdigest()
+    return file, None if found == value else f"has {name} {found}, not {quoted(value, 80)}"
 
 
 def _hash(name: str) -> Callable[[], Any] | None:
@@ -221,8 +189,8 @@ def _of_index(file: StoredFile, folder: str) -> Iterator[_Shard]:
         for item in fields.items(document.get("shards"), "shards"):
             shard = fields.mapping(item, "a shard")
             found = {
-                fields.text(data.get("basename"), "basename"): _expected(shard, data, packed)
-                for key, packed in (("zip_data", shard.get("compression")), ("raw_data", None))
+                fields.text(data.get("basename"), "basename"): _expected(shard, data)
+                for key in ("zip_data", "raw_data")
                 if shard.get(key) is not None
                 for data in (fields.mapping(shard[key], key),)
             }
@@ -231,15 +199,12 @@ def _of_index(file: StoredFile, folder: str) -> Iterator[_Shard]:
             yield found
 
 
-def _expected(
-    shard: Mapping[str, object], data: Mapping[str, object], packed: object
-) -> ExpectedCount:
+def _expected(shard: Mapping[str, object], data: Mapping[str, object]) -> ExpectedCount:
     hashes = fields.mapping(data.get("hashes") or {}, "hashes")
     return ExpectedCount(
         num_examples=fields.count(shard.get("samples"), "samples"),
         num_bytes=fields.count(data.get("bytes"), "bytes"),
         said_by="index.json",
-        compression=None if packed is None else fields.text(packed, "compression"),
         hashes=tuple(
             (name, fields.text(hashes[name], "a hash").lower()) for name in sorted(hashes)
         ),
@@ -274,9 +239,7 @@ def _of_cache(info: Mapping[str, object]) -> Iterator[_Shard]:
             total = fields.count(split.get("num_examples", 0), "num_examples")
             yield _counts([f"{prefix}.arrow", f"{prefix}.parquet"], total)
             continue
-        counts = [
-            fields.count(length, "a shard length") for length in fields.items(lengths, "lengths")
-        ]
+        counts = fields.counts(fields.items(lengths, "lengths"), "a shard length")
         for shard, count in enumerate(counts):
             stem = f"{prefix}-{shard:05d}-of-{len(counts):05d}"
             yield _counts([f"{stem}.arrow", f"{stem}.parquet"], count)

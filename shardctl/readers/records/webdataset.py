@@ -6,7 +6,7 @@ import io
 import re
 import tarfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from shardctl.core.dataset.file_finding import FindingKind
@@ -151,36 +151,38 @@ class Member(NamedTuple):
     size: int
 
 
-@dataclass(kw_only=True)
 class Archive:
-    """A tar archive while its members are walked.
+    """A tar archive while its members are walked; what `tarfile` takes for a file as it does.
 
     damage: what is wrong at its end, once all members are walked; None where nothing is.
     is_last_cut: whether the last member that was yielded is not whole.
     """
 
-    data: Bytes
-    damage: Damage | None = None
-    is_last_cut: bool = False
-    end: int = 0
-
-    def __post_init__(self) -> None:
-        self._headers = _Headers(self.data)
+    def __init__(self, *, data: Bytes) -> None:
+        self.damage: Damage | None = None
+        self.is_last_cut = False
+        self.end = 0
+        self._data = data
+        self._position, self._header, self._is_short = 0, b"", False
+        self._tar = tarfile.TarFile(
+            fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
+        )
+        self._tar.fileobj = self  # type: ignore[assignment]
 
     def members(self) -> Iterator[Member]:
         """Yield the regular files, up to the end of the archive or the first damage."""
         position = 0
         while True:
-            header = self.data.at(position, BLOCK)
+            header = self._data.at(position, BLOCK)
             if len(header) < BLOCK or header == _ZEROS:
                 self._end(position, header)
                 return
             try:
-                member, following = self._headers.member(position, header)
+                member, following = self._member(position, header)
             except _REFUSED as error:
                 self._refuse(position, error)
                 return
-            if not self.data.is_within(following):
+            if not self._data.is_within(following):
                 self.is_last_cut = member is not None
                 if member is not None:
                     yield member
@@ -208,7 +210,7 @@ class Archive:
 
     def _refuse(self, position: int, error: Exception) -> None:
         said = printable(str(error).splitlines()[0] if str(error) else type(error).__name__, 100)
-        if self._headers.is_cut:
+        if self._is_short:
             self._damage("cut", position, "its headers are cut off")
         elif not position:
             text = f"no tar archive, or its first header is damaged: {said}"
@@ -223,66 +225,38 @@ class Archive:
         self.end = position
         self.damage = Damage(kind=kind, text=f"at byte {position}: {text}", byte=position)
 
-
-class _Headers:
-    """Headers that `tarfile` reads, one member at a time, wherever the walk has come to."""
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether the last member was refused where the archive is cut off."""
-        return self._file.is_short
-
-    def __init__(self, data: Bytes) -> None:
-        self._file = _Forwards(data)
-        self._tar = tarfile.TarFile(
-            fileobj=io.BytesIO(bytes(2 * BLOCK)), encoding="utf-8", errors="surrogateescape"
-        )
-
-    def member(self, position: int, header: bytes) -> tuple[Member | None, int]:
+    def _member(self, position: int, header: bytes) -> tuple[Member | None, int]:
         """Return the member whose first block is at a place, and where the next one may begin.
 
         Raises:
             One of _REFUSED: `tarfile` does not follow it.
         """
-        tar = self._tar
-        self._file.position, self._file.header = position, header
-        tar.fileobj = self._file
-        info = tarfile.TarInfo.fromtarfile(tar)
-        following = tar.offset
+        self._position, self._header = position, header
+        info = tarfile.TarInfo.fromtarfile(self._tar)
+        following = self._tar.offset
         if following <= position or info.size < 0:
             raise tarfile.HeaderError("its size is negative")
-        if any(key == "size" or key.startswith("GNU.sparse.") for key in tar.pax_headers):
+        if any(key == "size" or key.startswith("GNU.sparse.") for key in self._tar.pax_headers):
             # tarfile goes by the headers of the members, and reads their data by this.
             raise tarfile.HeaderError("a global header gives all files one size")
-        member = Member(position, info.name, info.size) if info.isreg() else None
-        return member, following
-
-
-class _Forwards(io.RawIOBase):
-    """What `tarfile` takes for a file: headers and what belongs to them are read from here."""
-
-    def __init__(self, data: Bytes) -> None:
-        super().__init__()
-        self.position, self.header = 0, b""
-        self.is_short = False
-        self._data = data
+        return Member(position, info.name, info.size) if info.isreg() else None, following
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes.
+        """Return the next bytes of headers and what belongs to them, for `tarfile`.
 
         Raises:
             tarfile.HeaderError: more than a header can be.
         """
         if not 0 <= size <= _MOST_HEADER:
             raise tarfile.HeaderError(f"a header of {size} bytes")
-        found, self.header = self.header or self._data.at(self.position, size), b""
-        self.is_short = len(found) < size
-        self.position += len(found)
+        found, self._header = self._header or self._data.at(self._position, size), b""
+        self._is_short = len(found) < size
+        self._position += len(found)
         return found
 
     def tell(self) -> int:
-        """Return where the next bytes are."""
-        return self.position
+        """Return where the next bytes are, for `tarfile`."""
+        return self._position
 
 
 # Which files of an archive make a sample, by their names.

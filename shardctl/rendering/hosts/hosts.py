@@ -60,10 +60,10 @@ def hosts_table(plan: HostsPlan, screen: Screen, *, every_strategy: bool = False
         yield "\n"
         yield from _host_table(strategy, screen)
     if screen.pictures:
-        from shardctl.rendering.hosts.loads import hosts_bars
+        from shardctl.rendering.text.drawers import picture_lines
 
         yield "\n"
-        yield from hosts_bars(comparison, screen)
+        yield from picture_lines(plan, screen)
 
 
 def title(plan: HostsPlan, hosts: str) -> str:
@@ -232,10 +232,10 @@ def sweep_table(plan: HostsPlan, screen: Screen) -> Iterator[str]:
     yield table(headings, [[text for _, text in row] for row in rows], screen)
     yield paragraph(_legend(plan, headings[-1].heading), screen)
     if screen.pictures:
-        from shardctl.rendering.hosts.loads import sweep_bars
+        from shardctl.rendering.text.drawers import picture_lines
 
         yield "\n"
-        yield from sweep_bars(plan, screen)
+        yield from picture_lines(plan, screen)
 
 
 def _sweep_cells(comparison: Comparison) -> list[tuple[str, str]]:

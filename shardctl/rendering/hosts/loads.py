@@ -16,7 +16,6 @@ from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.sharing import OUTSTANDING, Strategy
 from shardctl.planning.shard_map import Bucket, buckets
-from shardctl.rendering.terminal.bars import Bar, Series, bar_lines, beside, num_rows
 from shardctl.rendering.text.quantities import (
     bytes_between,
     counts_between,
@@ -26,7 +25,6 @@ from shardctl.rendering.text.quantities import (
     percent_over,
     subject,
 )
-from shardctl.rendering.text.tables import Screen, paragraph
 
 FROM_DISK = "examples from disk"
 _ONE = {
@@ -244,96 +242,3 @@ def refused_numbers(plan: HostsPlan) -> Iterator[str]:
         for word, counts in (said or {"refused": refused, "hosts idle": idle}).items():
             if counts:
                 yield f"{first.name}: {word} with {in_ranges(np.array(counts))} hosts"
-
-
-# What hosts read as bars in a terminal: who is late, who is idle, how often the data is read.
-
-_WHAT_TO_SEE = (
-    "To see: bars of one length are hosts in step; the others wait for the host with the longest."
-)
-_OVER_ONE = "To see: bars show what is over 1, so the shortest are best."
-_NOTHING = "To see: nothing, for there are no examples."
-_OF_GROUPS = " Of a group of hosts the full part is the least, the shaded part the most."
-
-
-def hosts_bars(comparison: Comparison, screen: Screen) -> Iterator[str]:
-    """Yield how often each strategy reads the data, then a bar for each host, or group of them.
-
-    Where hosts are alike, one bar stands for all.
-    """
-    if not comparison.num_examples:
-        yield paragraph(_NOTHING, beside(screen))
-        return
-    grouped = _OF_GROUPS if num_rows(comparison.num_hosts) < comparison.num_hosts else ""
-    yield paragraph(_WHAT_TO_SEE + grouped, beside(screen))
-    if len(comparison.strategies) > 1:
-        yield "\n"
-        bars = [
-            _bar(times, times, f"{times:,.2f}", "refused" if strategy.refusal is not None else "")
-            for strategy in comparison.strategies
-            for times in [strategy.read_amplification or 0.0]
-        ]
-        series = [Series(heading="times read", bars=bars)]
-        names = [strategy.name for strategy in comparison.strategies]
-        yield from bar_lines("way to share", names, series, screen)
-    for strategy in comparison.strategies:
-        yield "\n"
-        yield from _strategy(strategy, screen)
-
-
-def _bar(least: float, most: float, text: str, word: str) -> Bar:
-    return Bar(least=least, most=most, text=text, word=word, look="warning" if word else "")
-
-
-def _strategy(strategy: Strategy, screen: Screen) -> Iterator[str]:
-    if strategy.refusal is not None:
-        yield paragraph(f"{strategy.name}: {strategy.refusal}", beside(screen), style="warning")
-    found, remarks = quantities(strategy), list(told(strategy))
-    examples = found[0]
-    rows = num_rows(len(examples.values)) if remarks else 1
-    groups = buckets(examples.values, rows)
-    labels = [numbered(group.first, group.last) for group in groups]
-    series = [
-        Series(
-            heading=quantity.name,
-            bars=[_of_group(quantity, group) for group in buckets(quantity.values, rows)],
-        )
-        for quantity in sorted(found, key=lambda one: one.straggler is None)  # if one has room
-    ]
-    yield from bar_lines(f"{strategy.name}: host", labels, series, screen)
-    for remark in remarks:
-        yield paragraph(remark, beside(screen), style="warning")
-
-
-def _of_group(quantity: Quantity, group: Bucket) -> Bar:
-    least, most = int(group.min), int(group.max)
-    words = ["most"] if quantity.stands_out(group) else []
-    if quantity.name == "examples" and not least:
-        num_idle = int((quantity.values[group.first : group.last + 1] == 0).sum())
-        words.append("idle" if num_idle == group.count else f"{num_idle:,} idle")
-    return _bar(least, most, quantity.between(least, most), ", ".join(words))
-
-
-def sweep_bars(plan: HostsPlan, screen: Screen) -> Iterator[str]:
-    """Yield a bar for each number of hosts, or group of them: what is over 1 of its figures."""
-    if not plan.comparisons[0].num_examples:
-        yield paragraph(_NOTHING, beside(screen))
-        return
-    groups = sweep_groups(plan, num_rows(len(plan.comparisons)))
-    shown = sweep_figures(plan)
-    meanings = "; ".join(f"{figure.heading}: {figure.meaning}" for _, figure in shown)
-    yield paragraph(f"{_OVER_ONE} {meanings}.", beside(screen))
-    yield "\n"
-    series = [
-        Series(
-            heading=figure.heading,
-            bars=[
-                _bar(found.least, found.most, found.text, found.words)
-                for found in (spread_of(group, index, figure) for group in groups)
-            ],
-        )
-        for index, figure in shown
-    ]
-    yield from bar_lines("hosts", list(map(group_name, groups)), series, screen)
-    for remark in refused_numbers(plan):
-        yield paragraph(remark, beside(screen), style="warning")

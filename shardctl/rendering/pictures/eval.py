@@ -1,265 +1,142 @@
-"""The steps of an evaluation, a row a host: full batches, padding, and where a collective hangs."""
+"""The steps of an evaluation as a picture: a row a host, with a mark where a collective hangs."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from shardctl.core.text import counted, printable
-from shardctl.planning.eval.advice import hang_sentence
-from shardctl.planning.eval.eval import (
-    REMAINDERS,
-    Evaluation,
-    Hang,
-    HostGroup,
-    Span,
-    host_groups,
-)
-from shardctl.rendering.eval import WAYS
-from shardctl.rendering.pictures.axes import (
-    GAP,
-    LINE_HEIGHT,
-    Axis,
-    Plane,
-    Tick,
-    named_ticks,
-    plane,
-    round_ticks,
-)
-from shardctl.rendering.pictures.bars import BAR, ROW, Key, legend
-from shardctl.rendering.pictures.picture import (
-    TEXT,
-    WIDTH,
-    Box,
-    Label,
-    Line,
-    Mark,
-    Numbers,
+from shardctl.planning.eval.eval import Evaluation, HostGroup, host_groups
+from shardctl.rendering.text.picture import (
+    FULL,
+    PARTIAL,
+    SHADE,
+    Paper,
     Picture,
-    Role,
-    text_width,
+    Span,
+    tick_line,
+    words,
 )
-from shardctl.rendering.text.quantities import counts_between
+from shardctl.rendering.text.quantities import counts_between, short_count
 from shardctl.rendering.text.step_rows import (
     Kind,
     Piece,
     StepWindow,
     hosts_of,
-    how_many,
     keys_of,
     state_of,
     step_pieces,
     step_window,
 )
+from shardctl.rendering.text.tables import Look, Screen, paragraph
 
-_ROWS = 24  # hosts, or groups of them
-_STEPS = 24  # that are drawn one by one
-_LEAST_STEP = 5.0  # the width from which on steps are told apart
-_LEAST = 3.0  # of what is there at all
-_FOLD_GAP = 3.0  # behind the steps that are drawn narrower
-_HOST, _STEPS_TITLE = "host", "steps"
-_HEADINGS = (
-    *("hosts", "examples", "full batches", "not full"),
-    *("remainder", "padding", "padding batches"),
-)
-
-_ROLES: dict[Kind, Role] = {
-    "full": "data",
-    "partial": "other",
-    "padding": "padding",
-    "lost": "alarm",
-}
+_ROWS = 12  # hosts, or groups of them
+_WIDEST_STEP = 5  # columns
+_LEAST_WITH_GAP = 3
+_SPARE = 3  # columns for pieces that are narrower than one
+_LEAST_ROOM = 10  # columns of a row, for which words are shorter and lines too long at last
+_GAP = "  "
+_FOLDED = "…"
+_MARKS: dict[Kind, str] = {"full": FULL, "partial": PARTIAL, "padding": SHADE, "lost": "x"}
 
 
-def eval_pictures(evaluation: Evaluation) -> tuple[Picture, ...]:
-    """Return the picture of the steps of each host, many of them in groups."""
+def eval_pictures(evaluation: Evaluation, paper: Paper) -> tuple[Picture, ...]:
+    """Return a row for each host or group of them, and where a collective hangs."""
     groups = host_groups(evaluation, _ROWS)
-    window = step_window(groups, evaluation, _STEPS)
+    names = ["host", *map(hosts_of, groups)]
+    lead = max(map(len, names)) + len(_GAP)
+    room = paper.width - lead - len(_GAP)
+    states = [_word(group, evaluation) for group in groups]
+    if room - max(map(len, states)) < _LEAST_ROOM:
+        states = [_short_word(group, evaluation) for group in groups]
+    room = max(room - max(map(len, states)), _LEAST_ROOM)
+    columns = _Columns(step_window(groups, evaluation, room), room)
     rows = [tuple(step_pieces(group, evaluation)) for group in groups]
-    keys = legend([Key(text=text, role=_ROLES[kind]) for kind, text in keys_of(rows, groups)])
+    cells = [_cells(row, columns) for row in rows]
+    width = max(columns.at(columns.window.stop), *map(len, cells))
+    keys = ", ".join(f"{_MARKS[kind]} {text}" for kind, text in keys_of(rows, groups))
+    lines = [words(line) for line in paragraph(keys, Screen(width=paper.width)).splitlines()]
+    for name, row, word, group in zip(names[1:], cells, states, groups, strict=True):
+        look: Look = "error" if state_of(group, evaluation) == "waits" else ""
+        lines.append((Span(f"{name:>{lead - len(_GAP)}}{_GAP}"), *_spans(row)))
+        lines[-1] += (Span(" " * (width - len(row)) + _GAP), Span(word, look))
+    step = f"{'step':>{lead - len(_GAP)}}{_GAP}"
+    lines.append(words(step, tick_line(_ticks(columns), room)))
     hang = evaluation.hang(evaluation.remainder)
-    top = keys.bottom + (LINE_HEIGHT if hang else GAP)
-    field = _field(evaluation, groups, window, top=top)
-    marks = [*keys.marks, *field.marks]
-    for number, row in enumerate(rows):
-        marks += _bars(row, field, window, field.y.at(number) + (ROW - BAR) / 2)
-    marks += _separators(field, window)
-    marks += _words(evaluation, groups, field, top=top)
     if hang is not None:
-        marks += _hang(hang, field, window, top=top)
+        text, before = f"hangs at step {hang.step:,}", lead + columns.at(hang.step)
+        line = f"{' ' * before}^ {text}"
+        lines.append(
+            words(line if len(line) <= paper.width else f"{text} ^".rjust(before + 1), look="error")
+        )
+    spec = printable(evaluation.spec, 200)
+    caption = "the steps of each host: all rows must end together."
     return (
         Picture(
             name="eval-steps",
-            title=f"Steps of {counted(evaluation.num_hosts, 'host')} in "
-            f"{printable(evaluation.spec, 200)}, batches {WAYS[evaluation.remainder]}",
-            caption=_CAPTION,
-            alternative=_alternative(evaluation),
-            height=field.bottom + GAP,
-            marks=tuple(marks),
-            numbers=_numbers(evaluation, groups),
-            note=_note(evaluation, groups, window),
+            title=f"Steps of {counted(evaluation.num_hosts, 'host')} in {spec}",
+            caption=caption if evaluation.total else "nothing, for there are no examples.",
+            marks=tuple(lines) if evaluation.total else (),
         ),
     )
 
 
-_CAPTION = (
-    "A row is a host, and each part of it a step. All rows must end together: where one is longer "
-    "than another, its host waits in a collective operation for hosts that are done, and nothing "
-    "goes on."
-)
+class _Columns:
+    """Which column each step begins at: some columns a step, or some steps a column."""
+
+    def __init__(self, window: StepWindow, room: int) -> None:
+        self.window = window
+        self.each = min(_WIDEST_STEP, int(room / window.extent))
+        self._scale = self.each or (room - _SPARE) / window.extent
+
+    def at(self, step: float) -> int:
+        """Return the column at which a step begins."""
+        return int(self.window.place(step) * self._scale + 1e-9)
 
 
-def _field(
-    evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow, *, top: float
-) -> Plane:
-    """Return the plane of the rows, with room for words at the right of it."""
-    words = [_word(evaluation, group) for group in groups]
-    width = max(text_width(word, bold=True) for word in (*words, _STEPS_TITLE))
-    names = map(hosts_of, groups)
-    return plane(
-        Axis(first=0, last=window.extent, title="step, from 0", ticks=_ticks(window)),
-        Axis(first=len(groups), last=0, title=_HOST, ticks=named_ticks(names)),
-        top=top,
-        height=ROW * len(groups),
-        right=WIDTH - width - 2 * GAP,
-    )
+def _cells(row: Sequence[Piece], columns: _Columns) -> str:
+    """Return the marks of a row, at least one of each piece; wide steps have gaps between them."""
+    cells: list[str] = []
+    for piece in row:
+        stop = len(cells) + 1
+        if piece.kind != "lost":  # these make no step
+            stop = max(stop, columns.at(math.ceil(piece.stop) if columns.each else piece.stop))
+        if columns.each and piece.kind == "padding":
+            stop = columns.at(piece.stop)
+        cells += _MARKS[piece.kind] * (stop - len(cells))
+    window = columns.window
+    if window.start and cells:
+        cells[max(columns.at(window.start) - 1, 0)] = _FOLDED
+    if columns.each >= _LEAST_WITH_GAP:
+        for step in range(window.start + 1, window.stop + 1):
+            end = columns.at(step) - 1
+            if end < len(cells) and cells[end] != _MARKS["lost"]:
+                cells[end] = " "
+    return "".join(cells).rstrip()
 
 
-def _ticks(window: StepWindow) -> tuple[Tick, ...]:
-    """Return the steps that have a number, each where it begins."""
-    if not window.start:
-        return round_ticks(0, window.stop, whole=True)
-    every = max(1, (window.stop - window.start) // 4)
-    last = range(window.start, window.stop + 1, every)
-    return (Tick(0, "0"), *(Tick(window.place(step), f"{step:,}") for step in last))
+def _spans(cells: str) -> Iterator[Span]:
+    looks: dict[str, Look] = {SHADE: "quiet", _MARKS["lost"]: "warning"}
+    for mark, run in groupby(cells):
+        yield Span("".join(run), looks.get(mark, ""))
 
 
-def _bars(row: Sequence[Piece], field: Plane, window: StepWindow, y: float) -> Iterator[Mark]:
-    """Yield the parts of a row; a batch that is not full stands in a step that is paler."""
-
-    def box(start: float, stop: float, role: Role, title: str, least: float = 0.0) -> Box:
-        left, right = field.x.at(window.place(start)), field.x.at(window.place(stop))
-        right -= _FOLD_GAP if 0 < stop == window.start else 0
-        return Box(x=left, y=y, width=max(right - left, least), height=BAR, role=role, title=title)
-
-    for piece in sorted(row, key=lambda piece: piece.kind == "partial"):  # the least is on top
-        role, start = _ROLES[piece.kind], piece.start
-        if piece.kind == "partial" and row[-1] is piece:
-            yield box(start, math.ceil(piece.stop), "grid", piece.title)
-        if start < window.start < piece.stop:
-            yield box(start, window.start, role, piece.title)
-            start = window.start
-        yield box(start, piece.stop, role, piece.title, _LEAST)
-
-
-def _separators(field: Plane, window: StepWindow) -> Iterator[Mark]:
-    """Yield lines between steps, where these are wide enough."""
-    if field.x.at(1) - field.x.at(0) < _LEAST_STEP:
-        return
-    for step in range(window.start + 1, window.stop):
-        x = field.x.at(window.place(step))
-        yield Line(points=((x, field.y.end), (x, field.y.start)), role="grid")
-
-
-def _words(
-    evaluation: Evaluation, groups: Sequence[HostGroup], field: Plane, *, top: float
-) -> Iterator[Mark]:
-    """Yield behind each row how many steps it has, and who waits."""
-    yield Label(x=WIDTH, y=top + TEXT - 1, text=_STEPS_TITLE, anchor="end", quiet=True)
-    for number, group in enumerate(groups):
-        yield Label(
-            x=WIDTH,
-            y=field.y.at(number + 0.5) + TEXT * 0.35,
-            text=_word(evaluation, group),
-            anchor="end",
-            bold=state_of(group, evaluation) == "waits",
-        )
-
-
-def _word(evaluation: Evaluation, group: HostGroup) -> str:
+def _word(group: HostGroup, evaluation: Evaluation) -> str:
     steps = counts_between(*group.steps[evaluation.remainder])
-    return f"{state_of(group, evaluation)} {steps}".strip()
+    return f"{steps} {state_of(group, evaluation)}".rstrip()
 
 
-def _hang(hang: Hang, field: Plane, window: StepWindow, *, top: float) -> Iterator[Mark]:
-    """Yield a line at the step that hangs, with a word above it."""
-    x = field.x.at(window.place(hang.step))
-    text = f"hangs at step {hang.step:,}"
-    width = text_width(text, bold=True)
-    above = top if x > text_width(_HOST) + GAP else field.y.end  # not through the axis's title
-    yield Line(points=((x, above), (x, field.y.start)), role="alarm", dashed=True)
-    left = min(max(x - width / 2, 0.0), WIDTH - width)
-    yield Label(x=left, y=top - 4, text=text, bold=True)
+def _short_word(group: HostGroup, evaluation: Evaluation) -> str:
+    """Return who waits, else about how many steps there are, where there is no room for more."""
+    state = state_of(group, evaluation)
+    return state or "–".join(map(short_count, sorted(set(group.steps[evaluation.remainder]))))
 
 
-def _alternative(evaluation: Evaluation) -> str:
-    """Return what becomes of the hosts as it is set up, then in the other ways."""
-    if not evaluation.total:
-        return "There is nothing to evaluate."
-    size = counted(evaluation.host_batch, "example")
-    verb = "reads" if evaluation.num_hosts == 1 else "read"
-    said = [
-        f"{counted(evaluation.num_hosts, 'host')} {verb} {counted(evaluation.total, 'example')} in "
-        f"batches of {size}."
-    ]
-    for way in sorted(REMAINDERS, key=lambda way: way != evaluation.remainder):
-        steps, hang = evaluation.num_steps(way), evaluation.hang(way)
-        ends = "none of which hangs" if hang is None else hang_sentence(hang)
-        made = how_many((int(steps.min()), int(steps.max())), "step")
-        here = " (as set up here)" if way == evaluation.remainder else ""
-        said.append(f"Batches {WAYS[way]}{here}: {made} a host, {ends}.")
-    if evaluation.num_lost:
-        said.append(f"{counted(evaluation.num_lost, 'example')} lost.")
-    return " ".join(said)
-
-
-def _note(evaluation: Evaluation, groups: Sequence[HostGroup], window: StepWindow) -> str | None:
-    said = []
-    if len(groups) < evaluation.num_hosts:
-        said.append(
-            f"{counted(evaluation.num_hosts, 'host')} in {counted(len(groups), 'group')}: those of "
-            "a row do the same, or where its numbers are two, nearly the same."
-        )
+def _ticks(columns: _Columns) -> Iterator[tuple[int, str]]:
+    """Yield the first step, those that are shown one by one from, and the end of all."""
+    window = columns.window
+    yield 0, "0"
     if window.start:
-        said.append(
-            f"Steps 0 to {window.start - 1:,} are drawn narrower: each host has a full batch there."
-        )
-    if max(group.partial[1] for group in groups) > 1:
-        said.append("Batches that are not full are drawn last, wherever they come.")
-    return " ".join(said) or None
-
-
-def _numbers(evaluation: Evaluation, groups: Sequence[HostGroup]) -> Numbers:
-    ways = (
-        f"steps {WAYS[way]}{' (as set up)' if way == evaluation.remainder else ''}"
-        for way in REMAINDERS
-    )
-    rows = [
-        (
-            _which(group),
-            *map(
-                _number,
-                (
-                    group.num_examples,
-                    group.full,
-                    group.partial,
-                    group.remainder,
-                    group.padding,
-                    group.padding_batches,
-                    *(group.steps[way] for way in REMAINDERS),
-                ),
-            ),
-        )
-        for group in groups
-    ]
-    return Numbers(headings=(*_HEADINGS, *ways), rows=rows)
-
-
-def _which(group: HostGroup) -> str:
-    if group.are_neighbours:
-        return hosts_of(group)
-    return f"{group.count:,} of {counts_between(group.first, group.last)}"
-
-
-def _number(values: Span) -> object:
-    return values[0] if values[0] == values[1] else counts_between(*values)
+        yield columns.at(window.start), f"{window.start:,}"
+    yield columns.at(window.stop), f"{window.stop:,}"

@@ -1,154 +1,56 @@
-"""The shards of splits as pictures: how many examples and bytes each has, which stand out."""
+"""The shards of splits as pictures: which is the largest, which are empty or missing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from shardctl.core.text import counted, first_upper
+from shardctl.core.text import counted
 from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.planning.shard_map import Bucket, buckets
-from shardctl.rendering.pictures.axes import round_ticks
-from shardctl.rendering.pictures.bars import sentences
-from shardctl.rendering.pictures.panel import (
-    MOST_COLUMNS,
-    Panel,
-    PanelRow,
-    byte_ticks,
-    count_text,
-    draw_panels,
-    groups_note,
-)
-from shardctl.rendering.pictures.picture import Numbers, Picture
-from shardctl.rendering.text.quantities import (
-    bytes_between,
-    counts_between,
-    numbered,
-)
+from shardctl.rendering.text.picture import Bar, Paper, Picture, Series, bar_lines
+from shardctl.rendering.text.quantities import bytes_between, counts_between, numbered
 from shardctl.rendering.text.shards import Shards, told
 
 _MOST_SPLITS = 8
-
-_CAPTION = (
-    "Equal bars are shards that take equally long to read. A host that is given a larger one has "
-    "more to do than the others."
-)
+_ALIKE = "bars of one length are shards that take equally long to read."
+_OF_GROUPS = " Of a group of shards the full part is the least, the shaded part the most."
 
 
-def layout_pictures(layout: Layout) -> tuple[Picture, ...]:
-    """Return a picture for each of the first splits: the examples, and the bytes, of its shards."""
-    shown = layout.splits[:_MOST_SPLITS]
-    rest = len(layout.splits) - len(shown)
-    note = f"{counted(rest, 'more split')} not shown; name one to see it." if rest else ""
+def layout_pictures(layout: Layout, paper: Paper) -> tuple[Picture, ...]:
+    """Return for each of the first splits a bar a shard, or group; where all are alike, one."""
+    splits = [one for one in layout.splits if one.split.num_examples] or layout.splits[:1]
+    rest = len(splits) - _MOST_SPLITS
+    more = (f"{counted(rest, 'more split')} not shown; name one to see it",) if rest > 0 else ()
+    shown = splits[:_MOST_SPLITS]
     return tuple(
-        _split_picture(split, number, layout.dataset.title, note if split is shown[-1] else "")
+        _split(split, number, layout.dataset.title, paper, more if split is shown[-1] else ())
         for number, split in enumerate(shown)
     )
 
 
-def _split_picture(split: SplitLayout, number: int, dataset: str, rest: str) -> Picture:
-    shards, num_shards = Shards(split.split), split.split.num_shards
-    groups = buckets(shards.lengths, MOST_COLUMNS)
-    said = [f"{first_upper(line)}." for line in told(shards)] if num_shards else []
-    balance, name = split.balance, split.split.name
-    summary = f"{name} has {counted(split.split.num_examples, 'example')} in "
-    summary += counted(num_shards, "shard")
-    if balance.min is not None and balance.max is not None:
-        summary += f", {counts_between(balance.min, balance.max)} in each"
-    of = "shard" if num_shards == len(groups) else "shard, the first of a group"
-    drawn = draw_panels(_panels(shards, groups), of=of)
-    words = sentences(said or [f"{summary}."], top=drawn.bottom)
+def _split(
+    found: SplitLayout, number: int, dataset: str, paper: Paper, more: tuple[str, ...]
+) -> Picture:
+    shards, name, num_shards = Shards(found.split), found.split.name, found.split.num_shards
+    remarks = list(told(shards)) if num_shards else []
+    groups = buckets(shards.lengths, paper.num_rows(num_shards) if remarks else 1)
+    series = [Series("examples", [_bar(shards, group, of_files=False) for group in groups])]
+    if shards.sizes is not None:
+        series.append(Series("bytes", [_bar(shards, group, of_files=True) for group in groups]))
+    labels = [numbered(group.first, group.last) for group in groups]
+    grouped = _OF_GROUPS if remarks and len(groups) < num_shards else ""
     return Picture(
         name=f"layout-{number}",
         title=f"{name} in {dataset}: {counted(num_shards, 'shard')}",
-        caption=_CAPTION,
-        alternative=" ".join([f"{summary}.", *said]),
-        height=words.bottom,
-        marks=(*drawn.marks, *words.marks),
-        numbers=_numbers(shards, groups),
-        note=" ".join(filter(None, (groups_note("shard", groups), rest))) or None,
+        caption=f"{_ALIKE}{grouped}",
+        marks=tuple(bar_lines(f"{name}: shard", labels, series, paper)),
+        warnings=(*remarks, *more),
     )
 
 
-def _panels(shards: Shards, groups: Sequence[Bucket]) -> list[Panel]:
-    lengths, sizes = shards.lengths, shards.sizes
-    panels = []
-    if len(groups) and lengths.any():
-        most = int(lengths.max())
-        panels.append(
-            Panel(
-                title="examples in a shard",
-                rows=[_examples(shards, group) for group in groups],
-                ticks=round_ticks(0, most, most=3, whole=True),
-                mean=float(lengths.mean()),
-            )
-        )
-    if sizes is not None and sizes.any():
-        ticks, unit = byte_ticks(float(sizes.max()))
-        panels.append(
-            Panel(
-                title=f"{unit} in the file of a shard",
-                rows=[_bytes(shards, group) for group in groups],
-                ticks=ticks,
-                mean=float(sizes[shards.are_known].mean()),
-            )
-        )
-    return panels
-
-
-def _examples(shards: Shards, group: Bucket) -> PanelRow:
-    least, most = int(group.min), int(group.max)
-    return _shown(
-        group,
-        (least, most),
-        count_text(least, most),
-        f"{counts_between(least, most)} examples",
-        shards.words(group.first, group.last, of_files=False),
-    )
-
-
-def _bytes(shards: Shards, group: Bucket) -> PanelRow:
+def _bar(shards: Shards, group: Bucket, *, of_files: bool) -> Bar:
+    words = ", ".join(shards.words(group.first, group.last, of_files=of_files))
+    if not of_files:
+        least, most = int(group.min), int(group.max)
+        return Bar(least, most, counts_between(least, most), words)
     known = shards.sizes_between(group.first, group.last)
-    text = bytes_between(*known) if known else "-"
-    return _shown(
-        group,
-        known or (0, 0),
-        text,
-        text,
-        shards.words(group.first, group.last, of_files=True),
-    )
-
-
-def _shown(
-    group: Bucket, ends: tuple[int, int], text: str, said: str, words: Sequence[str]
-) -> PanelRow:
-    shards = f"shard{'s' if group.count > 1 else ''} {numbered(group.first, group.last)}"
-    return PanelRow(
-        name=str(group.first),
-        label=shards,
-        least=ends[0],
-        most=ends[1],
-        text=text,
-        title=f"{shards}: {said}",
-        word=", ".join(words),
-    )
-
-
-def _numbers(shards: Shards, groups: Sequence[Bucket]) -> Numbers:
-    """Return the numbers of each shard, or of each group of them."""
-    has_sizes = shards.sizes is not None
-    if all(group.count == 1 for group in groups):
-        headings: tuple[str, ...] = ("shard", "examples")
-    else:
-        headings = ("shards", "examples, least", "examples, most", "examples, mean")
-    headings += ("bytes, least", "bytes, most") if has_sizes and len(headings) > 2 else ()
-    headings += ("bytes",) if has_sizes and len(headings) == 2 else ()
-    rows: list[tuple[object, ...]] = []
-    for group in groups:
-        sizes = shards.sizes_between(group.first, group.last) or (None, None)
-        if headings[0] == "shard":
-            rows.append((group.first, int(group.min), *([sizes[0]] if has_sizes else [])))
-        else:
-            figures = (int(group.min), int(group.max), group.mean)
-            name = numbered(group.first, group.last)
-            rows.append((name, *figures, *(sizes if has_sizes else ())))
-    return Numbers(headings=headings, rows=rows)
+    least, most = known or (0, 0)
+    return Bar(least, most, "-" if known is None else bytes_between(least, most), words)

@@ -1,32 +1,45 @@
-"""Pictures as SVG: a file that stands alone, and elements for a page that has the colours."""
+"""Pictures as SVG: a file that stands alone, and elements for a page that has the style."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 
 import numpy as np
 
-from shardctl.core.arrays import Int64s
-from shardctl.core.text import inert, printable
-from shardctl.rendering.pictures.palette import css
-from shardctl.rendering.pictures.picture import (
-    MOST_LETTERS,
-    MOST_WORDS,
+from shardctl.core.text import first_upper, inert, printable
+from shardctl.rendering.text.picture import (
+    EIGHTHS,
+    FULL,
+    MORE,
     NUM_LEVELS,
-    NUM_SLOTS,
-    Band,
-    Box,
-    Cells,
-    Label,
+    PARTIAL,
+    SHADE,
+    SHEET,
+    Heat,
     Line,
     Mark,
     Picture,
-    one_sheet,
+    Rise,
+    words,
 )
+from shardctl.rendering.text.tables import Screen, display_width, paragraph
 
+MOST_LETTERS = 1000  # of a text in a picture, which is cut there
+MOST_WORDS = 10_000  # letters of the words for those who do not see it, of all pictures of a file
+STYLE = Path(__file__).with_name("picture.css").read_text("utf-8")
+_COLUMN, _LINE, _MARGIN = 8, 18, 16  # units: at 358 pixels, on a telephone, letters are 10 high
+_WIDTH = SHEET.width * _COLUMN
 _PIXELS = 1.25  # of a file, for each unit
+_HIGH = 5  # lines of numbers side by side, and cells of a heat map in a line
+_NUM_SLOTS = 8
+_ROLES = {SHADE: "padding", PARTIAL: "other"}
+_INK = re.compile(
+    rf"([{FULL}{EIGHTHS}]+)|{SHADE}+|{PARTIAL}+|[^\s{FULL}{EIGHTHS}{SHADE}{PARTIAL}]+"
+    rf"(?: [^\s{FULL}{EIGHTHS}{SHADE}{PARTIAL}]+)*"
+)
 
 
 def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
@@ -34,33 +47,38 @@ def svg_file(pictures: Sequence[Picture]) -> Iterator[str]:
 
     It brings colours for light and dark, and needs no font, script or network.
     """
-    sheet = one_sheet(pictures)
-    marks = "".join(map(_mark, sheet.marks))
-    classes = {name for names in re.findall(r'class="([^"]*)"', marks) for name in names.split()}
-    size = f'width="{_n(sheet.width * _PIXELS)}" height="{_n(sheet.height * _PIXELS)}"'
+    marks: list[Mark] = []
+    for picture in pictures:
+        marks += [
+            (),
+            *_wrapped(picture.title, "bold"),
+            *_wrapped(first_upper(picture.caption), "quiet"),
+        ]
+        marks += [*_body(picture), *_wrapped(picture.note, "quiet")]
+    drawn, height = _drawn(marks[1:])
+    width, height = _WIDTH + 2 * _MARGIN, height + 2 * _MARGIN
+    size = f'width="{_n(width * _PIXELS)}" height="{_n(height * _PIXELS)}"'
+    title = "; ".join(picture.title for picture in pictures)
+    said = " ".join(f"{first_upper(one.caption)} {one.alternative}" for one in pictures)
     yield (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} {_view(sheet)} '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="picture" {size} '
+        f'viewBox="{-_MARGIN} {-_MARGIN} {_n(width)} {_n(height)}" '
         'role="img" aria-labelledby="title" aria-describedby="desc">\n'
-        f'<title id="title">{escaped(sheet.title, MOST_WORDS)}</title>\n'
-        f'<desc id="desc">{escaped(sheet.alternative, MOST_WORDS)}</desc>\n'
-        f"<style>{css('.picture', classes=classes | {'page'})}</style>\n"
-        '<rect class="page" width="100%" height="100%"/>\n'
+        f'<title id="title">{escaped(title, MOST_WORDS)}</title>\n'
+        f'<desc id="desc">{escaped(said, MOST_WORDS)}</desc>\n<style>{STYLE}</style>\n'
+        f'<rect class="page" x="{-_MARGIN}" y="{-_MARGIN}" width="100%" height="100%"/>\n'
     )
-    yield marks
+    yield drawn
     yield "</svg>\n"
 
 
-def svg_element(picture: Picture, ids: str | None = None) -> str:
-    """Return a picture as an element of an HTML page whose style is that of `palette.css`.
-
-    ids: what the ids of its title and description begin with, the picture's name where it is None.
-    """
-    name = escaped(picture.name if ids is None else ids)
+def svg_element(picture: Picture) -> str:
+    """Return a picture as an element of an HTML page that has its style."""
+    drawn, height = _drawn(_body(picture))
+    said = escaped(f"{picture.title}: {picture.alternative}", MOST_WORDS)
     return (
-        f'<svg class="picture" {_view(picture)} role="img" aria-labelledby="{name}-title" '
-        f'aria-describedby="{name}-desc"><title id="{name}-title">{escaped(picture.title)}</title>'
-        f'<desc id="{name}-desc">{escaped(picture.alternative, MOST_WORDS)}</desc>'
-        f"{''.join(map(_mark, picture.marks))}</svg>"
+        f'<svg class="picture" viewBox="0 0 {_WIDTH} {_n(height)}" role="img" '
+        f'aria-label="{said}">{drawn}</svg>'
     )
 
 
@@ -73,98 +91,119 @@ def escaped(text: str, most: int = MOST_LETTERS) -> str:
     return escape(inert(printable(text, most)))
 
 
-def _view(picture: Picture) -> str:
-    return f'viewBox="0 0 {_n(picture.width)} {_n(picture.height)}"'
+def _body(picture: Picture) -> Iterator[Mark]:
+    yield from picture.marks
+    for warning in picture.warnings:
+        yield from _wrapped(warning)
+
+
+def _wrapped(text: str, look: str = "") -> list[Line]:
+    lines = paragraph(text, Screen(width=SHEET.width)).splitlines() if text else []
+    return [words(line, look=look) for line in lines]  # type: ignore[arg-type]
+
+
+def _drawn(marks: Iterable[Mark]) -> tuple[str, float]:
+    """Return marks as SVG, and how high they are."""
+    pieces: list[str] = []
+    y = 0
+    for mark in marks:
+        if isinstance(mark, tuple):
+            pieces += _line(mark, y)
+            y += _LINE
+        else:
+            pieces += _heat(mark, y) if isinstance(mark, Heat) else _rise(mark, y)
+            y += (13 if isinstance(mark, Heat) else _HIGH) * _LINE
+    return "".join(pieces), y
+
+
+def _line(line: Line, y: float) -> Iterator[str]:
+    """Yield the letters and blocks of a line, each run of them where its column is."""
+    column = 0
+    for raw, look, slot in line:
+        text = printable(raw, MOST_LETTERS)
+        width = display_width(text)
+        if slot is not None:
+            yield _box(f"slot{slot % _NUM_SLOTS}", column, y, width - 0.1)
+        is_wrong = look in ("warning", "error")
+        for run in _INK.finditer(text if slot is None else text.replace(MORE, " ")):
+            found, at = run[0], column + display_width(text[: run.start()])
+            if run[1]:
+                eighths = sum(8 if block == FULL else EIGHTHS.index(block) + 1 for block in found)
+                yield _box("alarm" if is_wrong else "data", at, y, eighths / 8)
+            elif found[0] in _ROLES:
+                yield _box(_ROLES[found[0]], at, y, len(found))
+            else:
+                kind = "alarm bold" if is_wrong else look or "text"
+                yield _text(f"on{slot % _NUM_SLOTS}" if slot is not None else kind, at, y, found)
+        column += width
+
+
+def _box(kind: str, column: float, y: float, width: float) -> str:
+    return (
+        f'<rect class="{kind}" x="{_n(column * _COLUMN)}" y="{_n(y + 2)}" '
+        f'width="{_n(width * _COLUMN)}" height="{_LINE - 3}"/>'
+    )
+
+
+def _text(kind: str, column: float, y: float, text: str) -> str:
+    kind = f"text {kind}" if kind == "bold" else kind
+    return (
+        f'<text class="{kind}" x="{_n(column * _COLUMN)}" y="{_n(y + 14)}">{escaped(text)}</text>'
+    )
+
+
+def _rise(mark: Rise, y: float) -> Iterator[str]:
+    """Yield numbers as columns, and what is expected of them as a line."""
+    lead = max(map(len, mark.names)) + 1
+    x, wide = lead * _COLUMN, (SHEET.width - lead) * _COLUMN / max(len(mark.values), 1)
+    top, bottom = y + 2, y + _HIGH * _LINE - 2
+    for line, (kind, name) in enumerate(zip(("data", "quiet"), mark.names, strict=True)):
+        yield _text(kind, 0, y + line * _LINE, name)
+    points = []
+    for number, value in enumerate(mark.values):
+        left, high = x + number * wide, max(value, 0.0) * (bottom - top)
+        yield (
+            f'<rect class="data" x="{_n(left)}" y="{_n(bottom - high)}" '
+            f'width="{_n(max(wide - 1, 0.5))}" height="{_n(high)}"/>'
+        )
+    for number, expected in enumerate(mark.expected):
+        left, level = x + number * wide, _n(bottom - expected * (bottom - top))
+        points.append(f"{_n(left)} {level}L{_n(left + wide)} {level}")
+    if points:
+        yield f'<path class="line" d="M{"L".join(points)}"/>'
+
+
+def _heat(mark: Heat, y: float) -> Iterator[str]:
+    """Yield a heat map as a path a level, whose pieces are runs of cells of a row.
+
+    A unit of the paths is a cell and their lines are as wide as one, which takes half as much text
+    as rectangles do.
+    """
+    levels = mark.levels(*mark.counts.shape)
+    for line, name in ((0, mark.sides[0]), (11, mark.sides[1]), (12, mark.ruler(SHEET.width))):
+        yield from _line(words(name, look="quiet"), y + line * _LINE)
+    left, (rows, columns) = mark.gutter * _COLUMN, levels.shape
+    edges = np.ones((rows, columns + 1), dtype=bool)
+    edges[:, 1:-1] = levels[:, 1:] != levels[:, :-1]
+    at, starts = np.nonzero(edges[:, :-1])
+    lengths = np.nonzero(edges[:, 1:])[1] + 1 - starts
+    yield (
+        f'<g class="cells" transform="translate({left} {y})'
+        f'scale({(_WIDTH - left) / columns:.5g} {12 * _LINE / rows:.5g})">'
+    )
+    for level in range(1, NUM_LEVELS + 1):
+        of = levels[at, starts] == level
+        runs = zip(*(part[of].tolist() for part in (starts, at, lengths)), strict=True)
+        if of.any():
+            path = "".join(f"M{x} {row}.5h{length}" for x, row, length in runs)
+            yield f'<path class="level{level}" d="{path}"/>'
+    yield "</g>"
 
 
 def _n(value: float) -> str:
     """Return a number with two digits behind the point at most.
 
     >>> _n(3.0), _n(0.256), _n(-0.001), _n(12.5)
-    ('3', '.26', '0', '12.5')
+    ('3', '0.26', '0', '12.5')
     """
-    text = f"{value:.2f}".rstrip("0").rstrip(".")
-    if text in ("-0", "0"):
-        return "0"
-    return text[1:] if text.startswith("0.") else text
-
-
-def _mark(mark: Mark) -> str:
-    if isinstance(mark, Label):
-        return _label(mark)
-    if isinstance(mark, Line):
-        kind = f"{mark.role}-line" + (" dashed" if mark.dashed else "")
-        return f'<path class="{kind}" d="{_path(mark.points)}"/>'
-    if isinstance(mark, Band):
-        return f'<path class="{mark.role}-band" d="{_path(mark.points)}z"/>'
-    if isinstance(mark, Cells):
-        return _cells(mark)
-    place = f'x="{_n(mark.x)}" y="{_n(mark.y)}" width="{_n(mark.width)}" height="{_n(mark.height)}"'
-    kind = "spot"
-    if isinstance(mark, Box):
-        kind = f"slot{mark.slot % NUM_SLOTS}" if mark.role == "slot" else mark.role
-    if mark.width <= 0 or mark.height <= 0:
-        return ""
-    told = f"><title>{escaped(mark.title)}</title></rect>" if mark.title else "/>"
-    return f'<rect class="{kind}" {place}{told}'
-
-
-def _label(mark: Label) -> str:
-    kind = "text" if mark.on_slot is None else f"on{mark.on_slot % NUM_SLOTS}"
-    kind = "quiet" if mark.quiet and mark.on_slot is None else kind
-    kind += " bold" if mark.bold else ""
-    anchor = "" if mark.anchor == "start" else f' text-anchor="{mark.anchor}"'
-    place = f'x="{_n(mark.x)}" y="{_n(mark.y)}"{anchor}'
-    return f'<text class="{kind}" {place}>{escaped(mark.text)}</text>'
-
-
-def _path(points: Sequence[tuple[float, float]]) -> str:
-    """Return points as a path: the first as it is, the others as steps from where it is."""
-    pieces = []
-    at_x = at_y = 0.0
-    for number, (x, y) in enumerate(points):
-        # Steps are between rounded places, so that errors do not add up.
-        step_x, step_y = round(x, 2) - at_x, round(y, 2) - at_y
-        pieces.append(f"{'l' if number else 'M'}{_pair(step_x, step_y)}")
-        at_x, at_y = round(x, 2), round(y, 2)
-    return "".join(pieces)
-
-
-def _pair(x: float, y: float) -> str:
-    second = _n(y)
-    return f"{_n(x)}{second}" if second.startswith("-") else f"{_n(x)} {second}"
-
-
-def _cells(mark: Cells) -> str:
-    """Return a heat map as a path a level, whose pieces are runs of cells of a row.
-
-    A unit of the paths is a cell and their lines are as wide as one, which takes half as much text
-    as rectangles do.
-    """
-    place = f"translate({_n(mark.x)} {_n(mark.y)})"
-    scale = f"scale({mark.cell_width:.5g} {mark.cell_height:.5g})"
-    paths = "".join(
-        f'<path class="level{level}" d="{runs}"/>' for level, runs in _runs(mark.levels)
-    )
-    return f'<g class="cells" transform="{place}{scale}">{paths}</g>'
-
-
-def _runs(levels: Int64s) -> Iterator[tuple[int, str]]:
-    """Yield each level that occurs and its runs: a step to where one begins, and its length."""
-    if not levels.size:
-        return
-    edges = np.ones((levels.shape[0], levels.shape[1] + 1), dtype=bool)
-    edges[:, 1:-1] = levels[:, 1:] != levels[:, :-1]
-    rows, starts = np.nonzero(edges[:, :-1])
-    stops = np.nonzero(edges[:, 1:])[1] + 1
-    values = levels[rows, starts]
-    for level in range(1, NUM_LEVELS + 1):
-        pieces: list[str] = []
-        at_x, at_y = 0, 0
-        of = values == level
-        for y, x, stop in zip(*(part[of].tolist() for part in (rows, starts, stops)), strict=True):
-            step = f"m{x - at_x} {y - at_y}" if pieces else f"M{x} {y + 0.5}"
-            pieces.append(f"{step}h{stop - x}")
-            at_x, at_y = stop, y
-        if pieces:
-            yield level, "".join(pieces)
+    return f"{round(value, 2) + 0.0:g}"

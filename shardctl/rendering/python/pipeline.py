@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from shardctl.core.loaders.library import library_of
+from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.python import reader
@@ -24,16 +26,13 @@ def simulate_python(simulation: Simulation) -> Iterator[str]:
         UsageError: a list of more files than code is to hold, or nothing to read.
     """
     order, settings = simulation.order, simulation.order.settings
-    if not settings.reader.on_tf_data:
-        from shardctl.rendering.python.loaders import loader_python
-
-        yield from loader_python(simulation)
+    notes = order_comment(simulation.spec, order)
+    if isinstance(order, LoaderOrder):
+        yield from module(notes, *library_of(order.loader).code(simulation.spec, order))
         return
     if not len(order.reads):
         raise reader.nothing_to_read(simulation.spec, settings)
-    yield from order_module(
-        order, simulation.spec, order_comment(simulation.spec, order), _how_to_read(simulation)
-    )
+    yield from order_module(order, simulation.spec, notes, _how_to_read(simulation))
 
 
 def order_module(

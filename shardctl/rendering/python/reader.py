@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from shardctl.core.dataset.dataset import Dataset
@@ -27,12 +26,12 @@ _RECORD_FILES = "shardctl.tfds.record_files"
 def imports(code: Iterable[str], *others: str) -> Iterator[str]:
     """Yield the imports that lines of code need besides TFDS."""
     code = list(code)
+    bridge = [BRIDGE] if any(f"{_RECORD_FILES}(" in line for line in code) else []
     used = {found for line in code if line[:1] != "#" for found in _MODULES.findall(line)}
     if "os" in used:
         yield "import os"
         yield ""
-    bridge = [BRIDGE] if any(f"{_RECORD_FILES}(" in line for line in code) else []
-    tensorflow = [TENSORFLOW] if "tf" in used else []
+    tensorflow = [TENSORFLOW] * ("tf" in used)
     found = {TFDS, *others, *bridge, *tensorflow}
     yield from sorted(found, key=lambda line: (line.startswith("from "), line))
 
@@ -159,46 +158,26 @@ def as_dataset(name: str, split: str, settings: ReadSettings | None = None) -> I
 def file_order(settings: ReadSettings) -> tuple[list[str], list[str]]:
     """Return the list of files and the sort function that reads it, none where there is no list.
 
-    Base names that come in several folders are told apart by the ends of their paths.
-
     Raises:
-        UsageError: more files than code is to hold.
+        UsageError: more files than code is to hold, or several of one base name.
     """
     names = settings.file_order
     if names is None:
         return [], []
-    if len(names) > MAX_NAMES:
+    bases = [name.rpartition("/")[2] for name in names]
+    if len(names) > MAX_NAMES or len(set(bases)) < len(names):
         raise UsageError(
             phrase(
-                "{file_order} names {} files, more than the {} that are written as code; "
-                "shardctl.tfds.pipeline reads them in any number",
+                "{file_order} names {} files, of which code holds {} that differ in their base "
+                "names; shardctl.tfds.pipeline reads any",
                 len(names),
                 MAX_NAMES,
             )
         )
-    bases = [name.rpartition("/")[2] for name in names]
-    counts = Counter(bases)
-    ends = [
-        base if counts[base] == 1 else name.strip("/")
-        for base, name in zip(bases, names, strict=True)
-    ]
-    listed = ["FILE_ORDER = [", *(f"    {literal(end)}," for end in ends), "]"]
-    if len(counts) == len(names):
-        return listed, [
-            "def in_file_order(files):",
-            '    """Return the files in the order of the list."""',
-            "    rank = {name: index for index, name in enumerate(FILE_ORDER)}",
-            "    return sorted(files, key=lambda file: rank[file.basename()])",
-        ]
+    listed = ["FILE_ORDER = [", *(f"    {literal(base)}," for base in bases), "]"]
     return listed, [
         "def in_file_order(files):",
-        '    """Return the files in the order of the list, which has the ends of their paths."""',
-        "",
-        "    def rank(file):",
-        "        path = os.fspath(file.filename)",
-        '        found = [i for i, end in enumerate(FILE_ORDER) if path.endswith(f"/{end}")]',
-        "        (place,) = found",
-        "        return place",
-        "",
-        "    return sorted(files, key=rank)",
+        '    """Return the files in the order of the list."""',
+        "    rank = {name: index for index, name in enumerate(FILE_ORDER)}",
+        "    return sorted(files, key=lambda file: rank[file.basename()])",
     ]

@@ -10,20 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.resume.resume_plan import (
-    BatchCall,
-    ResumePlan,
-    ShardCall,
-    ShuffleCall,
-    TakeCall,
-)
+from shardctl.core.loaders.library import library_of
+from shardctl.core.resume.resume_plan import BatchCall, ResumePlan, ShardCall, ShuffleCall, TakeCall
 from shardctl.core.stages.stages import Batch, Shuffle
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.proof import Proof
+from shardctl.planning.resume.resume import order_of_plan
 from shardctl.planning.sources import reads_spec
-from shardctl.rendering.python import loaders, reader
+from shardctl.rendering.python import reader
 from shardctl.rendering.python.pipeline import order_module
 from shardctl.rendering.python.source import (
     call,
@@ -32,6 +28,7 @@ from shardctl.rendering.python.source import (
     keywords,
     literal,
     module,
+    order_comment,
     settings_code,
     source_of,
 )
@@ -54,7 +51,7 @@ def resume_python(
             examples.
     """
     if plan.continued_by == "loader":
-        yield from loaders.resume_python(plan)
+        yield from _of_loader(plan)
         return
     dataset = plan.given or plan.instructions.dataset
     if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
@@ -78,6 +75,25 @@ def resume_python(
         function,
         made,
     )
+
+
+def _of_loader(plan: ResumePlan) -> Iterator[str]:
+    """Yield code by which another loader reads what is left of all epochs.
+
+    Raises:
+        UsageError: a plan from a log, or for other hosts, which is of no order.
+    """
+    if plan.from_seen or plan.hosts:
+        what = "a log left over" if plan.from_seen else "is shared among other hosts"
+        raise UsageError(
+            f"code that reads what {what} is not written for other loaders than TFDS's; "
+            "--format json lists the examples, by their files"
+        )
+    assert plan.stop is not None
+    order = order_of_plan(plan)
+    stopped = comment(f"stopped after {plan.consumed:,} examples, in epoch {plan.epoch}")
+    code = library_of(order.loader).code_of_rest(plan.spec, order, plan.stop)
+    yield from module((*order_comment(plan.spec, order), *stopped), *code)
 
 
 def summary_comment(plan: ResumePlan) -> list[str]:

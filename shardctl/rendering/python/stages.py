@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import singledispatchmethod
 from typing import Any
@@ -11,7 +11,7 @@ from shardctl.core.order.order import Order, Origin
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.reads import settings_of_read
 from shardctl.core.settings.short_form import stages_of
-from shardctl.core.stages.part import OfTensorflow, Source, Stage, TfCall
+from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.core.stages.stages import (
     AssertCardinality,
     Batch,
@@ -117,9 +117,7 @@ class StagesCode:
         self._builder, self._host = builder, host or self._host
         self.lines += [
             *reader.read_config(
-                settings,
-                ordered=origin.dataset.ordered,
-                has_cardinality=source.has_cardinality,
+                settings, ordered=origin.dataset.ordered, has_cardinality=source.has_cardinality
             ),
             *reader.as_dataset(name, reader.split_of_host(origin.spec, settings), settings),
         ]
@@ -128,12 +126,18 @@ class StagesCode:
 
     @_source.register
     def _(self, source: Range, name: str) -> None:
-        self.lines.append(f"{name} = tf.data.Dataset.range({source.stop})")
+        self._static(name, "range", [str(source.stop)])
 
     @_source.register
     def _(self, source: Values, name: str) -> None:
         values = f"tf.constant({list(source.values)}, tf.int64)"
-        self.lines += call(f"{name} = tf.data.Dataset.from_tensor_slices", [values])
+        self._static(name, "from_tensor_slices", [values])
+
+    def _static(self, name: str, method: str, arguments: list[str]) -> None:
+        self.lines += call(f"{name} = tf.data.Dataset.{method}", arguments)
+
+    def _inputs(self, inputs: Sequence[Pipeline]) -> str:
+        return ", ".join(self._input(one) for one in inputs)
 
     @_source.register
     def _(self, source: Shared, name: str) -> None:
@@ -143,15 +147,14 @@ class StagesCode:
 
     @_source.register
     def _(self, source: Zip, name: str) -> None:
-        inputs = [self._input(one) for one in source.inputs]
-        one = "," if len(inputs) == 1 else ""
-        self.lines += call(f"{name} = tf.data.Dataset.zip", [f"({', '.join(inputs)}{one})"])
+        one = "," if len(source.inputs) == 1 else ""
+        self._static(name, "zip", [f"({self._inputs(source.inputs)}{one})"])
 
     @_source.register
     def _(self, source: SampleFromDatasets, name: str) -> None:
         if isinstance(source.seed, tuple):
             raise _no_kernel_seeds(source.name)
-        arguments = [f"[{', '.join(self._input(one) for one in source.inputs)}]"]
+        arguments = [f"[{self._inputs(source.inputs)}]"]
         named: dict[str, str] = {}
         if source.weights is not None:
             weights = repr(list(source.weights))
@@ -164,18 +167,13 @@ class StagesCode:
             named["stop_on_empty_dataset"] = "True"
         if source.rerandomize is not None:
             named["rerandomize_each_iteration"] = literal(source.rerandomize)
-        self.lines += call(
-            f"{name} = tf.data.Dataset.sample_from_datasets", [*arguments, *keywords(named)]
-        )
+        self._static(name, source.name, [*arguments, *keywords(named)])
 
     @_source.register
     def _(self, source: ChooseFromDatasets, name: str) -> None:
-        inputs = f"[{', '.join(self._input(one) for one in source.inputs)}]"
-        choices = self._input(source.choices)
+        inputs, choices = f"[{self._inputs(source.inputs)}]", self._input(source.choices)
         stop = f"stop_on_empty_dataset={source.stop_on_empty}"
-        self.lines += call(
-            f"{name} = tf.data.Dataset.choose_from_datasets", [inputs, choices, stop]
-        )
+        self._static(name, source.name, [inputs, choices, stop])
 
     def _stage(self, stage: Stage, name: str) -> None:
         if isinstance(stage, Concatenate):
@@ -222,13 +220,9 @@ def stage_code(stage: Stage, name: str) -> Iterator[str]:
         raise UsageError(
             phrase("{stages}: there is no code for {}, whose function is in the script", stage.name)
         )
-    yield from call(f"{name} = {name}.{found.method}", _arguments(found))
-
-
-def _arguments(found: TfCall) -> list[str]:
-    function = ["mapped"] if found.takes_function else []
-    by_name = {name: _value(value) for name, value in found.by_name.items()}
-    return [*function, *map(_value, found.by_place), *keywords(by_name)]
+    by_name = {key: _value(value) for key, value in found.by_name.items()}
+    arguments = [*["mapped"] * found.takes_function, *map(_value, found.by_place)]
+    yield from call(f"{name} = {name}.{found.method}", [*arguments, *keywords(by_name)])
 
 
 def _value(value: Any) -> str:

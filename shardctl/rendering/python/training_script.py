@@ -22,10 +22,6 @@ from shardctl.rendering.python.resume import reading_of, same_dataset
 from shardctl.rendering.python.source import call, comment, literal, module, settings_code
 from shardctl.rendering.text.step_rows import settings_words
 
-_NO_BATCHES = (
-    "a training step takes a batch: give --batch B, or --stages whose elements are batches"
-)
-
 
 def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:
     """Yield the script that goes on from a plan in a framework, one of `FRAMEWORKS`.
@@ -36,9 +32,10 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
         UsageError: what the position of one process does not continue; the text says what does.
     """
     why, step = _why_not(plan, framework), None
-    if why is None:
-        step = _first_step(plan)
-        why = _NO_BATCHES if step is None else None
+    if why is None and (step := _first_step(plan)) is None:
+        why = (
+            "a training step takes a batch: give --batch B, or --stages whose elements are batches"
+        )
     if why is not None:
         raise UsageError(f"--for {framework}: {why}")
     dataset, form = plan.instructions.dataset, FRAMEWORKS[framework]
@@ -58,41 +55,23 @@ def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) ->
 
 def _why_not(plan: ResumePlan, framework: str) -> str | None:
     """Return why the position of one process does not go on from a plan, and what does."""
-    settings = plan.settings
-    if plan.continued_by == "loader":
-        return (
-            f"it is a script of tf.data, and {settings.reader.title} reads here; --format python "
-            "goes on"
-        )
-    if plan.from_seen:
-        return "a log has no order in which a position is a place; leave --for out"
-    if plan.hosts:
-        return (
-            "what is left is shared among other hosts, which Position.set_states does of what each "
-            "process has saved; leave --for out"
-        )
-    if settings.host is not None:
-        return (
-            f"it is the script of one process, and nothing in it joins the gradients of "
-            f"{settings.host.count} hosts; give these settings to shardctl.tfds.Position in yours"
-        )
-    if plan.mode in UNSEEDED_MODES:
-        return (
-            f"--mode {plan.mode} is for a buffer without a seed, and a position keeps the exact "
-            "order; leave --for out"
-        )
-    if plan.mode == "exactly-once":
-        return (
-            "--mode exactly-once is another order, and a position keeps the exact one; plan with "
-            "--mode exact-order"
-        )
+    settings, of_mode = plan.settings, f"--mode {plan.mode}, which is not the exact order"
+    several = len(plan.sources) > 1 or any(source.data is not None for source in plan.sources)
+    for is_so, what in (
+        (plan.continued_by == "loader", f"tf.data reads, not {settings.reader.title}"),
+        (plan.from_seen, "a log has no order in which a position is a place"),
+        (plan.hosts, "what is left is shared among other hosts, see Position.set_states"),
+        (settings.host is not None, "nothing in it joins the gradients of several hosts"),
+        (plan.mode in (*UNSEEDED_MODES, "exactly-once"), of_mode),
+        (several, "several datasets are read"),
+    ):
+        if is_so:
+            return (
+                f"it is the script of one process that reads one dataset in exact order: {what}; "
+                "leave --for out, or give these settings to shardctl.tfds.Position in yours"
+            )
     if settings.loop == "keras-fit" and framework != "keras":
         return "a fit that stopped draws the orders of its epochs as fit does: --for keras"
-    if len(plan.sources) > 1 or any(source.data is not None for source in plan.sources):
-        return (
-            "a script of --for reads one dataset; --format python writes these, and goes on after "
-            f"{plan.consumed} examples"
-        )
     return _why_no_training(plan) or (_why_no_fit(plan) if framework == "keras" else None)
 
 

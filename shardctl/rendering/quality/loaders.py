@@ -35,9 +35,9 @@ def loaders_table(plan: LoaderComparison, screen: Screen) -> Iterator[str]:
     if read:
         yield "\n"
         if screen.pictures:
-            from shardctl.rendering.terminal.quality import loader_bars
+            from shardctl.rendering.text.drawers import picture_lines
 
-            yield from loader_bars(plan, screen)
+            yield from picture_lines(plan, screen)
             yield "\n"
         yield table(*mixing_cells(plan), screen)
         yield paragraph(mixing_legend(plan), screen)

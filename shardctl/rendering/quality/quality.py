@@ -37,11 +37,10 @@ def quality_table(plan: Quality, screen: Screen) -> Iterator[str]:
     yield from paragraphs(screen, uniform, weakest, measured_line(plan))
     yield "\n"
     if screen.pictures:
-        from shardctl.rendering.terminal.quality import places_lines, score_lines
+        from shardctl.rendering.text.drawers import picture_lines
 
-        for lines in (places_lines, score_lines):
-            yield from lines(plan, screen)
-            yield "\n"
+        yield from picture_lines(plan, screen, most=2)
+        yield "\n"
     yield from metric_table(plan, screen)
     yield "\n"
     yield from part_table(plan, screen)

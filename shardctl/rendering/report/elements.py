@@ -3,30 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from numbers import Integral, Real
+from pathlib import Path
+from string import Template
+from typing import NamedTuple, TypeVar
 
-from shardctl.core.text import printable
+from shardctl.core.text import first_upper, printable
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.pictures.picture import Numbers, Picture
+from shardctl.rendering.pictures.svg import STYLE as PICTURE_STYLE
 from shardctl.rendering.pictures.svg import escaped, svg_element
+from shardctl.rendering.text.picture import Picture
 from shardctl.rendering.text.tables import Column
 
 _LONGEST = 2000  # characters of a text of others
-_WORDS = 120  # units that the words of a figure are high, about
 _SHORT = 28  # letters of code that fit into a line of a telephone
 OPTION = re.compile(r"(?<!\S)(--[a-z][a-z-]+(?: (?:-?\d+|[A-Z]+(?:/[A-Z]+)?\b|auto\b))?)")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Section:
+class Section(NamedTuple):
     """A section of the page: `anchor` is what links name, `title` is our own text, `body` HTML."""
 
     anchor: str
     title: str
-    body: str
+    body: Iterable[str]
+
+
+Answer = TypeVar("Answer")
+
+
+def part(answer: Answer | NotShown, body: Callable[[Answer], Iterable[str]]) -> Iterable[str]:
+    """Return the body of a part of a report, or why it is not there."""
+    return (not_shown(answer),) if isinstance(answer, NotShown) else body(answer)
 
 
 def plain(text: object) -> str:
@@ -109,28 +117,21 @@ def facts(pairs: Iterable[tuple[str, str]], kind: str = "") -> str:
 def table(
     caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, kind: str = ""
 ) -> str:
-    """Return a table in a box that scrolls where the page is narrow; captions tell boxes apart.
+    """Return a table that opens by a click or a key, in a box that scrolls where there is no room.
 
     Cells are text, the first of a row its heading.
     """
-    return cells_table(caption, columns, (list(map(wrapping, row)) for row in rows), kind=kind)
-
-
-def cells_table(
-    caption: str, columns: Sequence[Column], rows: Iterable[Sequence[str]], *, kind: str = ""
-) -> str:
-    """Return a table as `table` does, of cells that are HTML."""
     sides = [' class="number"' if column.align == "right" else "" for column in columns]
     heads = "".join(
         f'<th scope="col"{side}>{plain(column.heading)}</th>'
         for column, side in zip(columns, sides, strict=True)
     )
-    body = "".join(f"<tr>{_row(row, sides)}</tr>\n" for row in rows)
+    body = "".join(f"<tr>{_row(list(map(wrapping, row)), sides)}</tr>\n" for row in rows)
     return (
-        f'<div class="scroll{" " * bool(kind)}{kind}" role="region" tabindex="0" '
+        f"<details><summary>{plain(caption)}</summary>\n"
+        f'<div class="scroll{" " * bool(kind)}{kind}" role="group" tabindex="0" '
         f'aria-label="{plain(caption)}">\n'
-        f"<table><caption><span>{plain(caption)}</span></caption>\n"
-        f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
+        f"<table><thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table></div></details>\n"
     )
 
 
@@ -138,31 +139,6 @@ def _row(row: Sequence[str], sides: Sequence[str]) -> str:
     first, *others = zip(row, sides, strict=True)
     told = f'<th scope="row"{first[1]}>{first[0]}</th>'
     return told + "".join(f"<td{side}>{cell}</td>" for cell, side in others)
-
-
-def figures(pictures: Sequence[Picture]) -> str:
-    """Return pictures side by side where there is room; one alone has its words beside it.
-
-    More than two are two stacks of about one height, read one after the other.
-    """
-    shown = [figure(picture, f"picture-{picture.name}") for picture in pictures]
-    if not shown:
-        return ""
-    kind = "figures alone" if len(shown) == 1 else "figures"
-    if len(shown) > 2:
-        kind, cut = "figures stacks", _middle([picture.height + _WORDS for picture in pictures])
-        shown = [f"<div>{''.join(stack)}</div>\n" for stack in (shown[:cut], shown[cut:])]
-    return f'<div class="{kind}">\n{"".join(shown)}</div>\n'
-
-
-def _middle(heights: Sequence[float]) -> int:
-    """Return how many come before the place that parts them most evenly."""
-    return min(range(1, len(heights)), key=lambda at: abs(sum(heights[:at]) - sum(heights[at:])))
-
-
-def folded(summary: str, html: str) -> str:
-    """Return HTML that opens by a click or a key, under its summary, which is text."""
-    return f"<details><summary>{plain(summary)}</summary>\n{html}</details>\n"
 
 
 def not_shown(part: NotShown) -> str:
@@ -179,59 +155,51 @@ def _class(kind: str) -> str:
     return f' class="{kind}"' if kind else ""
 
 
-# A picture as a figure of an HTML page: what to see, the picture, and its numbers as a table.
+def figures(pictures: Sequence[Picture]) -> str:
+    """Return pictures with what to see in them, side by side where there is room."""
+    shown = "".join(map(_figure, pictures))
+    return f'<div class="figures">\n{shown}</div>\n' if shown else ""
 
 
-def figure(picture: Picture, ids: str | None = None) -> str:
-    """Return a `<figure>` whose colours are those of `palette.css`.
-
-    ids: what the ids in it begin with, the picture's name where it is None; no two figures of a
-    page have the same.
-    """
-    name = picture.name if ids is None else ids
+def _figure(picture: Picture) -> str:
     note = f'<span class="note">{escaped(picture.note)}</span>' if picture.note else ""
     return (
-        f'<figure class="picture-figure" id="{escaped(name)}"><figcaption>'
-        f'<strong class="title">{escaped(picture.title)}</strong> '
-        f'<span class="caption">{escaped(picture.caption)}</span> {note}</figcaption>'
-        f"{svg_element(picture, name)}{_numbers(picture)}</figure>"
+        f'<figure><figcaption><strong class="title">{escaped(picture.title)}</strong> '
+        f'<span class="caption">{escaped(first_upper(picture.caption))}</span> {note}</figcaption>'
+        f"{svg_element(picture)}</figure>\n"
     )
 
 
-def _numbers(picture: Picture) -> str:
-    if not picture.numbers.rows:
-        return ""
+# A page, whose template and style are files beside this one.
+
+_TEMPLATE = Template(Path(__file__).with_name("page.html").read_text("utf-8"))
+STYLE = Path(__file__).with_name("page.css").read_text("utf-8") + PICTURE_STYLE
+
+
+def page(
+    *, title: str, heading: str, kind: str, more: str = "", sections: Sequence[Section]
+) -> str:
+    """Return a page: its title and kind are text, its heading, and more of it, HTML."""
+    return _TEMPLATE.substitute(
+        title=plain(title),
+        style=STYLE,
+        kind=plain(kind),
+        heading=heading,
+        more=paragraph(more),
+        contents="".join(f"<li>{link(one.anchor, one.title)}</li>\n" for one in sections),
+        sections="".join(
+            f'<section aria-labelledby="{one.anchor}">\n'
+            f'<h2 id="{one.anchor}">{one.title}</h2>\n{"".join(one.body)}</section>\n'
+            for one in sections
+        ),
+    )
+
+
+def in_frame(title: str, told: str, html: str) -> str:
+    """Return a page in a frame of its own for a notebook, so that neither styles the other."""
+    style = "width:100%;height:46rem;border:1px solid #8888;border-radius:8px"
     return (
-        f"<details><summary>The numbers of this picture</summary>"
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{escaped(picture.title)}">'
-        f"{_table(picture.numbers, picture.title)}</div></details>"
+        f"<p>{plain(told)}. <code>to_html()</code> is this page.</p>\n"
+        f'<iframe title="{plain(title)}" sandbox style="{style}" srcdoc="{escape(html)}">'
+        "</iframe>\n"
     )
-
-
-def _table(numbers: Numbers, title: str) -> str:
-    head = "".join(f'<th scope="col">{escaped(name)}</th>' for name in numbers.headings)
-    body = "".join(f"<tr>{''.join(map(_cell, range(len(row)), row))}</tr>" for row in numbers.rows)
-    return (
-        f"<table><caption>{escaped(title)}</caption>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
-
-
-def _cell(number: int, value: object) -> str:
-    if number == 0:
-        return f'<th scope="row">{_said(value)}</th>'
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    kind = ' class="number"' if is_number else ""
-    return f"<td{kind}>{_said(value)}</td>"
-
-
-def _said(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, Integral):
-        return f"{int(value):,}"
-    if isinstance(value, Real):
-        return f"{float(value):,.6g}"
-    return f"<bdi>{escaped(str(value))}</bdi>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeVar
 
 from shardctl.core.text import counted, first_upper
@@ -50,42 +50,20 @@ class Told(NamedTuple):
     more: str
 
 
-class Answer(NamedTuple):
-    """The answer to a question, and where more of it is told."""
-
-    question: str
-    anchor: str
-    link: str
-    told: Told
-
-
 def summary_section(report: Report) -> Section:
     """Return the answers; a question whose answer is not known says why."""
     unstated = of_unstated_hosts(report.num_hosts, said=bool(report.question.hosts_said))
-    answers = (
-        Answer(
-            "Is it shuffled?", "shuffle", "How it is measured", _told(report.quality, _shuffled)
-        ),
-        Answer(
-            f"Do the hosts keep step?{unstated}",
-            "hosts",
-            "What each reads",
-            _told(report.hosts, _in_step),
-        ),
-        Answer(
-            f"Does the evaluation end?{unstated}",
-            "evaluation",
-            "Its steps",
-            _told(report.evaluation, _ends),
-        ),
-        Answer("What goes wrong?", "findings", "Why, and what helps", _faults(report)),
+    body = cards(
+        ("Is it shuffled?", "shuffle", _told(report.quality, _shuffled)),
+        (f"Do the hosts keep step?{unstated}", "hosts", _told(report.hosts, _in_step)),
+        (f"Does the evaluation end?{unstated}", "evaluation", _told(report.evaluation, _ends)),
+        ("What goes wrong?", "findings", _faults(report)),
     )
-    body = cards(answers)
     if report.notes:
-        things = "One thing" if len(report.notes) == 1 else f"{len(report.notes)} things"
-        verb = "is" if len(report.notes) == 1 else "are"
-        body += paragraph(f"{things} that nobody said {verb} {link('about', 'assumed')}.", "quiet")
-    return Section(anchor="summary", title="In short", body=body)
+        number, rest = ("One", " is") if len(report.notes) == 1 else (len(report.notes), "s are")
+        assumed = link("about", "assumed")
+        body += paragraph(f"{number} thing{rest} {assumed} that nobody said.", "quiet")
+    return Section("summary", "In short", (body,))
 
 
 def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
@@ -93,24 +71,20 @@ def of_unstated_hosts(num_hosts: int, *, said: bool) -> str:
     return "" if said else f" (if {num_hosts} hosts shared it)"
 
 
-def cards(answers: Iterable[Answer]) -> str:
-    """Return answers as cards."""
-    return f'<ul class="answers">\n{"".join(map(_card, answers))}</ul>\n'
+def cards(*answers: tuple[str, str, Told]) -> str:
+    """Return answers as cards: each a question, the section that tells more, the answer."""
+    listed = "".join(
+        f'<li class="{told.worth}">\n<h3>{link(anchor, question)}</h3>\n'
+        f'<p class="answer">{plain(told.answer)}</p>\n{told.more}</li>\n'
+        for question, anchor, told in answers
+    )
+    return f'<ul class="answers">\n{listed}</ul>\n'
 
 
 def _told(part: Part | NotShown, told: Callable[[Part], Told]) -> Told:
     if isinstance(part, NotShown):
         return Told("Not known", "open", paragraph(sentence(part.reason)))
     return told(part)
-
-
-def _card(answer: Answer) -> str:
-    told = answer.told
-    return (
-        f'<li class="{told.worth}">\n<h3>{answer.question}</h3>\n'
-        f'<p class="answer">{plain(told.answer)}</p>\n{told.more}'
-        f"{paragraph(link(answer.anchor, answer.link))}</li>\n"
-    )
 
 
 def _shuffled(quality: Quality) -> Told:
@@ -123,11 +97,7 @@ def _shuffled(quality: Quality) -> Told:
     if better and _WORTH[verdict] != "good":
         best = max(better, key=lambda choice: choice.score.value)
         told += paragraph(f"Most would help: {plain(best.change)} (score {best.score.value:.2f}).")
-    meter = (
-        f'<div class="meter" aria-hidden="true"><span style="width:{max(score.value, 0):.0%}">'
-        "</span></div>\n"
-    )
-    return Told(first_upper(verdict), _WORTH[verdict], meter + told)
+    return Told(first_upper(verdict), _WORTH[verdict], told)
 
 
 def _in_step(plan: HostsPlan) -> Told:
@@ -146,18 +116,15 @@ def _step_of(own: Strategy, num_hosts: int) -> Told:
         return Told("Refused", "bad", first_upper(sentence(own.refusal)))
     if own.idle_hosts:
         return Told("No", "bad", f"{own.idle_hosts:,} of {hosts} read nothing")
-    batches = own.num_batches
-    if batches is None:
-        each = f"{spread(own.num_examples)} examples"
-    else:
-        each = f"{spread(batches)} batches"
+    most = own.num_batches or own.num_examples
+    each = f"{hosts}, {spread(most)} {'examples' if own.num_batches is None else 'batches'}"
     if not own.is_uneven:
-        return Told("Yes", "good", f"{hosts}, {each} each")
-    most = own.num_examples if batches is None else batches
-    return Told("No", "warn", f"{hosts}, {each}; host {most.straggler:,} has the most")
+        return Told("Yes", "good", f"{each} each")
+    return Told("No", "warn", f"{each}; host {most.straggler:,} has the most")
 
 
 def _ends(evaluation: Evaluation) -> Told:
+    num_hosts = evaluation.num_hosts
     hang = evaluation.hang(evaluation.remainder)
     if not evaluation.total:
         return Told("Nothing to do", "warn", paragraph("There is nothing to evaluate."))
@@ -175,12 +142,9 @@ def _ends(evaluation: Evaluation) -> Told:
         told = f"At step {hang.step:,}, counted from 0, {hosts} for ever for {others} done."
         return Told("No, it hangs", "bad", paragraph(told) + lost)
     steps = int(evaluation.num_steps(evaluation.remainder).max())
-    told = f"{counted(steps, 'step')} on {_every(evaluation.num_hosts)}."
+    every = "the one host" if num_hosts == 1 else f"each of {num_hosts:,} hosts"
+    told = f"{counted(steps, 'step')} on {every}."
     return Told("Yes", "warn" if lost else "good", paragraph(told) + lost)
-
-
-def _every(num_hosts: int) -> str:
-    return "the one host" if num_hosts == 1 else f"each of {num_hosts:,} hosts"
 
 
 def _faults(report: Report) -> Told:
@@ -198,11 +162,6 @@ def _wrong(lint: Lint) -> Told:
         return Told("Nothing found", "good", paragraph(told))
     said = ", ".join(counted(counts[name], name) for name in SEVERITIES if counts[name])
     worth: Worth = "bad" if counts["error"] else "warn"
-    return Told(said, worth, items(_few(lint)))
-
-
-def _few(lint: Lint) -> Iterator[str]:
-    for number, finding in enumerate(lint.findings[:_MOST_FINDINGS]):
-        yield f"{link(f'finding-{number}', finding.rule.code)} {plain(finding.rule.title)}"
-    if len(lint.findings) > _MOST_FINDINGS:
-        yield f"{len(lint.findings) - _MOST_FINDINGS} more"
+    few = [plain(finding.rule.title) for finding in lint.findings[:_MOST_FINDINGS]]
+    more = len(lint.findings) - _MOST_FINDINGS
+    return Told(said, worth, items([*few, f"{more} more"] if more > 0 else few))

@@ -11,14 +11,7 @@ from typing import Any, Literal
 
 from shardctl.core.text import quoted
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.recognizing.graph import (
-    BATCHES,
-    CACHES,
-    LONGEST_RANGE,
-    MAPS,
-    SHUFFLES,
-    Library,
-)
+from shardctl.tfds.recognizing.graph import BATCHES, CACHES, LONGEST_RANGE, MAPS, SHUFFLES, Library
 
 Kind = Literal["kept", "batch", "unbatch", "dropped", "order", "merged", "zipped", "leaf"]
 

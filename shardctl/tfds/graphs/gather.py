@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -23,25 +24,15 @@ _MAX_OPEN = 64  # files that are read on where the last look-up ended
 _ORDER_BELOW = ("Shuffle", "Repeat", "Random", "Generator", "Shard", "Take", "Skip", "Filter")
 
 
-@dataclass(kw_only=True)
-class _Opened:
-    """A file that is read up to `at`."""
-
-    rows: Iterator[Any]
-    at: int
-
-
 @dataclass(kw_only=True, eq=False)
 class Source(ABC):
     """The elements that a leaf of a graph yields, before any map, by their code.
 
     types: the components of an element, as TensorSpecs.
-    num_read: elements read so far; num_skipped: those passed over to get there, not decoded.
     """
 
-    num_read: int = field(init=False, default=0)
-    num_skipped: int = field(init=False, default=0)
-    _opened: dict[int, _Opened] = field(init=False, default_factory=dict)
+    # Files that are read up to some element.
+    _opened: dict[int, tuple[Iterator[Any], int]] = field(init=False, default_factory=dict)
 
     @property
     @abstractmethod
@@ -70,22 +61,16 @@ class Source(ABC):
                 yield from self._read_file(int(files[here[0]]), indices[here].tolist())
 
     def _read_file(self, file: int, indices: list[int]) -> Iterator[tuple[Any, ...]]:
-        opened = self._opened.pop(file, None)
+        rows, at = self._opened.pop(file, (iter(()), -1 - PIECE_SIZE))
         for index in indices:
-            if opened is None or not 0 <= index - opened.at < PIECE_SIZE:
-                self.num_skipped += index
-                opened = _Opened(rows=_rows(self._open(file, index)), at=index)
-            while True:
-                row = next(opened.rows, None)
-                if row is None:
-                    raise DatasetError("the files hold fewer examples than the metadata says")
-                opened.at += 1
-                self.num_read += 1
-                if opened.at > index:
-                    break
-            yield row
-        if opened is not None:
-            self._opened[file] = opened
+            if not 0 <= index - at < PIECE_SIZE:
+                rows, at = _rows(self._open(file, index)), index
+            for row in islice(rows, index - at, index - at + 1):
+                at = index + 1
+                yield row
+            if at != index + 1:
+                raise DatasetError("the files hold fewer examples than the metadata says")
+        self._opened[file] = rows, at
         while len(self._opened) > _MAX_OPEN:
             del self._opened[next(iter(self._opened))]
 

@@ -114,17 +114,12 @@ class OwnElements:
         return self._ops(_RANDOM)
 
     def _ops(self, parts: Sequence[str]) -> set[str]:
-        return {
-            op
-            for op in self._ops_of_maps
-            if any(part in op for part in parts) and not op.startswith("Stateless")
-        }
-
-    @cached_property
-    def _ops_of_maps(self) -> set[str]:
         graph = self._graph
         maps = (node for node in graph.root.walk() if node.node.op.endswith(("MapDataset", "V2")))
-        return {op for here in maps for op in graph.ops_in_functions(here.node)}
+        ops = {op for here in maps for op in graph.ops_in_functions(here.node)}
+        return {
+            op for op in ops if any(part in op for part in parts) and not op.startswith("Stateless")
+        }
 
     @cached_property
     def _graph(self) -> DatasetGraph:

@@ -179,9 +179,7 @@ def _pair_of(part: Part) -> KernelPair | None:
     return seed if isinstance(seed, tuple) else None
 
 
-def _references(
-    readers: Iterable[FoundReader],
-) -> tuple[dict[int, str | None], dict[str, Dataset]]:
+def _references(readers: Iterable[FoundReader]) -> tuple[dict[int, str | None], dict[str, Dataset]]:
     """Return the reference of each reader's dataset, None where all read one, and what they name.
 
     Datasets are told apart by their folders.

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -135,9 +135,7 @@ def place_and_position(state: bytes) -> tuple[FitPlace, bytes]:
     """
     try:
         document = json.loads(state)
-        fit: Mapping[str, Any] = document["fit"]
-        position = json.dumps(document["position"]).encode("ascii")
-        return FitPlace(**fit), position
+        return FitPlace(**document["fit"]), json.dumps(document["position"]).encode("ascii")
     except (ValueError, TypeError, KeyError) as error:
         raise DatasetError(f"the weights hold a position that cannot be read: {error}") from error
 
@@ -223,16 +221,16 @@ class FitEpochs:
         """
         position = self._position
         of_fit, consumed = position.epoch_of_fit, position.consumed
-        if self._size is None and of_fit == epoch and 0 < consumed < position.num_examples:
+        if self._size is not None:
+            begins = of_fit is None and consumed == self._before(epoch)
+        elif of_fit == epoch and 0 < consumed < position.num_examples:
             self.epoch = epoch
             self._follow()
             self.steps = self._elements.element_after(consumed)
             return
-        if self._size is None:
-            begins = of_fit == epoch and consumed == 0
-            begins |= of_fit == epoch - 1 and consumed == position.num_examples
         else:
-            begins = of_fit is None and consumed == self._before(epoch)
+            ends = (epoch - 1, position.num_examples)
+            begins = (of_fit, consumed) in ((epoch, 0), ends)
         if not begins and (consumed or of_fit):
             raise UsageError(
                 f"{position!r} is not where epoch {epoch} of this fit begins: "
@@ -265,18 +263,22 @@ class FitEpochs:
         self._position.set_state(state)
         self.epoch, self.steps = place.epoch, place.steps
         self._follow()
-        before = 0 if self._size is None else place.epoch * self._size
-        at = self._elements.num_examples_before(before + place.steps)
-        if self._position.consumed != at or self._is_of_another_epoch(place):
+        at = self._elements.num_examples_before(self._first + place.steps)
+        epoch = None if self._size is not None else place.epoch
+        if (self._position.consumed, self._position.epoch_of_fit) != (at, epoch):
             raise DatasetError(
                 f"step {place.steps} of epoch {place.epoch} is not {self._position!r}"
             )
 
     def trained(self) -> None:
         """Count a batch that the model was trained on."""
-        before = 0 if self._size is None else self.epoch * self._size
-        self._position.advance(self._elements.width_of(before + self.steps))
+        self._position.advance(self._elements.width_of(self._first + self.steps))
         self.steps += 1
+
+    @property
+    def _first(self) -> int:
+        """The element with which the epoch begins, of those in which steps are counted."""
+        return self.epoch * (self._size or 0)
 
     def _follow(self) -> None:
         if self._size is None:
@@ -284,12 +286,7 @@ class FitEpochs:
         self.num_steps = self._size or self._elements.num_elements or 0
 
     def _before(self, epoch: int) -> int:
-        assert self._size is not None
-        return self._elements.num_examples_before(epoch * self._size)
-
-    def _is_of_another_epoch(self, place: FitPlace) -> bool:
-        epoch = None if self._size is not None else place.epoch
-        return self._position.epoch_of_fit != epoch
+        return self._elements.num_examples_before(epoch * (self._size or 0))
 
 
 # A place in `fit` inside the weights file of a Keras model, and files that are written whole.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, Self
 
@@ -205,7 +205,8 @@ class ResumeFit(_FitCallback):
 
     def __new__(cls, position: Position) -> Self:
         """Return a callback of Keras; the import of shardctl.tfds loads none."""
-        made: Self = object.__new__(_callback_class(cls))
+        kind: Any = cls
+        made: Self = object.__new__(_callback_class(kind))
         return made
 
     @checked
@@ -225,13 +226,9 @@ class _Counted:
         return self.by.train(self.function, iterator)
 
 
+@cache
 def _callback_class(of: Any) -> Any:
     """Return a class that is a callback of Keras too, of the same name."""
-    return _made_class(of)
-
-
-@cache
-def _made_class(of: Any) -> Any:
     tensorflow()
     import keras
 
@@ -275,18 +272,14 @@ def check_callbacks(callbacks: Sequence[Any], own: Any) -> None:
             has to go on with.
     """
     backups = backups_among(callbacks)
-    if len(backups) != 1:
+    if len(backups) != 1 or callbacks.index(backups[0]) > callbacks.index(own):
         raise UsageError(
             f"{len(backups)} callbacks are a keras.callbacks.BackupAndRestore; ResumeFit keeps the "
-            "position in the file that one saves: callbacks=[BackupAndRestore(..), ResumeFit(..)]"
+            "position in the file that one saves, so it stands behind it: "
+            "callbacks=[BackupAndRestore(..), ResumeFit(..)]"
         )
     if sum(isinstance(c, type(own)) for c in callbacks) > 1:
         raise UsageError("one fit has one position: one ResumeFit is needed, and there are more")
-    if callbacks.index(backups[0]) > callbacks.index(own):
-        raise UsageError(
-            "ResumeFit goes on from what BackupAndRestore has restored, so it stands behind it: "
-            "callbacks=[BackupAndRestore(..), ResumeFit(..)]"
-        )
     for callback in callbacks:
         for kind in type(callback).__mro__:
             what = _STATEFUL.get(kind.__name__)
@@ -333,14 +326,9 @@ def metrics_of_none(model: Any, element_spec: Any) -> dict[str, Any]:
 
 # Datasets of tf.data that hand out element for element what they are given.
 _ONE_FOR_ONE = (
-    "_MapDataset",
-    "_ParallelMapDataset",
-    "_PrefetchDataset",
-    "_OptionsDataset",
-    "_AutoShardDataset",  # of tf.distribute, here for one worker
-    "_RestructuredDataset",
-    "_RebatchDataset",  # a batch in as many parts as there are replicas
-    "_LegacyRebatchDataset",
+    *("_MapDataset", "_ParallelMapDataset", "_PrefetchDataset", "_OptionsDataset"),
+    # Of tf.distribute, here for one worker: a batch in as many parts as there are replicas.
+    *("_AutoShardDataset", "_RestructuredDataset", "_RebatchDataset", "_LegacyRebatchDataset"),
 )
 
 
@@ -379,26 +367,16 @@ def check_dataset(iterator: Any, position: object) -> None:
     Raises:
         UsageError: another dataset, or one that was shuffled, cut or batched once more.
     """
-    for read in _datasets_read(iterator):
-        dataset = read
+    for worker in getattr(iterator, "_iterators", None) or [iterator]:
+        dataset = getattr(worker, "_dataset", worker)
         while position_of(dataset) is not position:
             name = type(dataset).__name__
             inputs = dataset._inputs() if hasattr(dataset, "_inputs") else []
-            if name not in _ONE_FOR_ONE or len(inputs) != 1:
+            if name not in _ONE_FOR_ONE or len(inputs) != 1 or leaves_order_open(dataset):
                 raise UsageError(
                     f"fit reads a {name.strip('_')} that is not position.dataset(), or is behind "
                     "it: give fit position.dataset(transform=..) of the position that ResumeFit "
-                    "has; behind it only map and prefetch leave the batches what they are"
-                )
-            if leaves_order_open(dataset):
-                raise UsageError(
-                    "fit reads batches behind position.dataset() as they are ready, not in its "
-                    "order: leave deterministic=False out"
+                    "has; behind it only map and prefetch, without deterministic=False, leave the "
+                    "batches what they are"
                 )
             dataset = inputs[0]
-
-
-def _datasets_read(iterator: Any) -> Iterator[Any]:
-    """Yield the datasets that an iterator reads, one a worker."""
-    for worker in getattr(iterator, "_iterators", None) or [iterator]:
-        yield getattr(worker, "_dataset", worker)

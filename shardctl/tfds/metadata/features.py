@@ -267,18 +267,13 @@ def _first_row(source: ByteSource) -> bytes:
 def _first_of_array_record(source: ByteSource) -> bytes | None:
     from array_record.python import array_record_module
 
-    if source.local_path is not None:
-        reader = array_record_module.ArrayRecordReader(source.local_path)
-        try:
-            return bytes(reader.read([0])[0])
-        finally:
-            reader.close()
-    if source.num_bytes > _MAX_COPY:
+    if source.local_path is None and source.num_bytes > _MAX_COPY:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        copy = Path(folder, "copy.array_record")
-        copy.write_bytes(source.read(0, source.num_bytes))
-        reader = array_record_module.ArrayRecordReader(str(copy))
+        path = source.local_path or os.path.join(folder, "copy.array_record")
+        if source.local_path is None:
+            Path(path).write_bytes(source.read(0, source.num_bytes))
+        reader = array_record_module.ArrayRecordReader(str(path))
         try:
             return bytes(reader.read([0])[0])
         finally:

@@ -26,12 +26,7 @@ from shardctl.errors import DatasetError, ShardctlError, UsageError
 from shardctl.files.atomic import new_file
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.tfds_metadata import TfdsMetadata, plan_tfds_metadata
-from shardctl.tfds.imports import (
-    OtherThreadsAlone,
-    quiet_tensorflow,
-    tensorflow,
-    tensorflow_datasets,
-)
+from shardctl.tfds.imports import quiet_tensorflow, tensorflow, tensorflow_datasets
 from shardctl.tfds.metadata.features import (
     FeaturesLike,
     FoundFeatures,
@@ -131,8 +126,7 @@ def _make(dataset: Dataset, planned: TfdsMetadata, found: FoundFeatures, folder:
             )
         )
     try:
-        # What it says of its progress is for notebooks; what other threads print is shown.
-        with contextlib.redirect_stdout(OtherThreadsAlone(sys.stdout)):
+        with contextlib.redirect_stdout(sys.stderr):  # what it says of its progress is no answer
             tfds.folder_dataset.write_metadata(
                 data_dir=folder,
                 features=found.features,

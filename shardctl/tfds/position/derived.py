@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset
@@ -18,43 +19,19 @@ from shardctl.planning.resume.apply_plan import check_same_dataset
 from shardctl.tfds.builder_layout import in_order_of
 from shardctl.tfds.imports import tensorflow
 from shardctl.tfds.position.deferred import position_of
+from shardctl.tfds.recognizing.graph import call_name
 
-# By what tf.data calls the dataset objects that its methods make, without "_" and "Dataset".
-_BATCHES = {
-    "Batch": 1,
-    "DenseToRagged": 1,
-    "DenseToSparseBatch": 1,
-    "MapAndBatch": 1,
-    "PaddedBatch": 1,
-    "ParallelBatch": 1,
-    "Unbatch": -1,
-}
-# After these, the elements are not the next ones of the order, each once.
-_OTHERS = {
+# By what tf.data calls the dataset objects that its methods make, without "_" and "Dataset": after
+# these, the elements are not the next ones of the order, each once.
+_OTHERS = re.compile(
+    "AutoShard|Cache|Concatenate|DirectedInterleave|Filter|FlatMap|GlobalShuffle|GroupByReducer|"
+    "GroupByWindow|IgnoreErrors|Interleave|LegacyRebatch|LegacySnapshot|ParallelInterleave|Rebatch|"
+    "Repeat|Shard|Shuffle|ShuffleAndRepeat|Skip|Snapshot|Unique|Unordered|Window"
+)
+_CALLS = {
     "AutoShard": "experimental_distribute",
-    "Cache": "cache",
-    "Concatenate": "concatenate",
     "DirectedInterleave": "sample_from_datasets",
-    "Filter": "filter",
-    "FlatMap": "flat_map",
-    "GlobalShuffle": "shuffle",
-    "GroupByReducer": "group_by_reducer",
-    "GroupByWindow": "group_by_window",
-    "IgnoreErrors": "ignore_errors",
-    "Interleave": "interleave",
-    "LegacyRebatch": "rebatch",
-    "LegacySnapshot": "snapshot",
-    "ParallelInterleave": "interleave",
-    "Rebatch": "rebatch",
-    "Repeat": "repeat",
-    "Shard": "shard",
-    "Shuffle": "shuffle",
-    "ShuffleAndRepeat": "shuffle_and_repeat",
-    "Skip": "skip",
-    "Snapshot": "snapshot",
-    "Unique": "unique",
     "Unordered": "deterministic=False",
-    "Window": "window",
 }
 
 
@@ -77,26 +54,21 @@ def check_derived(position: object, elements: Any, *, batched: bool, counts_batc
         raise UsageError(f"elements: these are of another position, {found[0][0]!r}")
     depth = int(batched)
     for name in names:
-        depth += _BATCHES.get(name, 0)
-        if name in _OTHERS:
+        depth += ("Batch" in name or name == "DenseToRagged") - (name == "Unbatch")
+        if _OTHERS.fullmatch(name):
             raise UsageError(
-                f"{_OTHERS[name]} behind position.dataset() hands out other examples than the next "
-                "ones of the order, and counted they would be taken for those; what the settings "
-                "say (ReadSettings(buffer=..), stages=..) is counted as it is"
+                f"{_CALLS.get(name, call_name(name))} behind position.dataset() hands out other "
+                "examples than the next ones of the order, and counted they would be taken for "
+                "those; what the settings say (ReadSettings(buffer=..), stages=..) is counted as "
+                "it is"
             )
-    if depth == int(counts_batches):
-        return
-    if depth > 1:
+    if depth != int(counts_batches):
+        them = ("examples", "batches", "batches of batches")[min(max(depth, 0), 2)]
+        counted_are = "batches" if counts_batches else "examples"
         raise UsageError(
-            "elements: these are batches of batches, and examples are counted by the first "
-            "dimension; make them of the batch that you are handed"
+            f"elements: {them} are handed out, and {counted_are} are counted; count(.., batch=N) "
+            "says of how many batches are, or ReadSettings(batch=N) makes them"
         )
-    if depth:
-        raise UsageError(
-            "elements: batches are handed out and examples are counted; count(.., batch=N) says "
-            "of how many they are, or ReadSettings(batch=N) makes them"
-        )
-    raise UsageError("elements: examples are handed out, and batches are counted")
 
 
 def check_length(elements: Any, left: int | None) -> None:
@@ -130,15 +102,14 @@ def _names_behind(dataset: Any) -> list[tuple[object, list[str]]]:
     position = position_of(dataset)
     if position is not None:
         return [(position, [])]
+    inputs = getattr(dataset, "_inputs", None)
+    below = [f for each in (inputs() if callable(inputs) else ()) for f in _names_behind(each)]
+    if not below:
+        return []
     name = type(dataset).__name__.strip("_").removesuffix("Dataset")
-    found = [
-        (position, [*names, name])
-        for source in _inputs(dataset)
-        for position, names in _names_behind(source)
-    ]
-    if found and leaves_order_open(dataset):
-        return [(position, [*names, "Unordered"]) for position, names in found]
-    return found
+    last = "Unordered" if leaves_order_open(dataset) else name
+    behind = [name] if last == name else [name, last]
+    return [(position, [*names, *behind]) for position, names in below]
 
 
 def _dataset_read(elements: Any) -> Any:
@@ -153,11 +124,6 @@ def _dataset_read(elements: Any) -> Any:
             if isinstance(dataset, any_dataset):
                 return dataset
     return elements
-
-
-def _inputs(dataset: Any) -> Iterator[Any]:
-    inputs = getattr(dataset, "_inputs", None)
-    yield from inputs() if callable(inputs) else ()
 
 
 # The states of all processes of a run: whose they are, and whether they are of one run.
@@ -189,12 +155,10 @@ def records_of(states: Sequence[bytes]) -> list[PositionRecord]:
     for place, host in enumerate(hosts):
         if host is None:
             raise UsageError(f"states[{place}] is of a process alone, and {len(states)} are given")
-        if host.index in places:
+        if (other := places.setdefault(host.index, place)) != place:
             raise UsageError(
-                f"states[{places[host.index]}] and states[{place}] are both of host "
-                f"{host.index} of {host.count}; give one of each"
+                f"states[{other}] and states[{place}] are both of host {host}; give one of each"
             )
-        places[host.index] = place
     count = 1 if hosts[0] is None else hosts[0].count
     if missing := [str(index) for index in range(count) if index not in places]:
         more = ", .." if len(missing) > _MOST_NAMED else ""
@@ -218,9 +182,7 @@ def stretch_of(records: Sequence[PositionRecord]) -> Stretch:
 
 def _differing(first: PositionRecord, record: PositionRecord) -> list[str]:
     """Return what is not as in the first of several states, besides host and dataset."""
-    found = []
-    if record.spec != first.spec:
-        found.append(f"spec is {record.spec}, not {first.spec}")
+    found = [] if record.spec == first.spec else [f"spec is {record.spec}, not {first.spec}"]
     for key, value in vars(first.settings).items():
         if key != "host" and getattr(record.settings, key) != value:
             found.append(f"{key} is {getattr(record.settings, key)}, not {value}")

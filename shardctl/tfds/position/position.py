@@ -345,10 +345,7 @@ class Position:
             UsageError: it is of another spec or other settings, the text says which; or a global
                 seed is in force as for `Position`.
         """
-        self._go_to(
-            position_of_text(state, source="the state"),
-            allow_version=allow_version,
-        )
+        self._go_to(position_of_text(state, source="the state"), allow_version=allow_version)
 
     @checked
     def set_states(self, states: Sequence[bytes], *, allow_version: bool = False) -> None:

@@ -105,6 +105,16 @@ class Operation:
         return None if attribute is None else self.library.function(attribute.func.name)
 
 
+def call_name(op: str) -> str:
+    """Return the call of tf.data that makes an operation, or an object of a class named like it.
+
+    >>> call_name("GroupByWindowDataset"), call_name("LegacyParallelInterleaveDatasetV2")
+    ('group_by_window', 'interleave')
+    """
+    name = re.sub(r"^(Legacy|Parallel|Global)*", "", _DATASET.sub("", op))
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
 class NoConstantError(Exception):
     """An argument that TensorFlow computes anew, so that nobody can say what it is."""
 
@@ -391,7 +401,7 @@ def options_of(operation: Operation) -> Options:
     from tensorflow.core.framework import dataset_options_pb2  # no public name
 
     message = dataset_options_pb2.Options.FromString(operation.attributes["serialized_options"].s)
-    said = {}
+    said: dict[str, Any] = {}
     for field_name, (name, within) in _WITHIN.items():
         part = message.optimization_options if within else message
         # Members of a oneof are set or not.

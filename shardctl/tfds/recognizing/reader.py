@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -345,10 +345,7 @@ def _shuffle(rows: Rows, step: Operation) -> Rows:
             f"the list of its {len(rows)} files is shuffled by a buffer of {buffer}, not as a whole"
         )
     return replace(
-        rows,
-        shuffle=step,
-        pair=kernel_pair(step),
-        reshuffle=step.flag("reshuffle_each_iteration"),
+        rows, shuffle=step, pair=kernel_pair(step), reshuffle=step.flag("reshuffle_each_iteration")
     )
 
 
@@ -376,7 +373,7 @@ def _cut(rows: Rows, step: Operation) -> Rows:
     return replace(rows, columns=tuple(column[kept] for column in rows.columns))
 
 
-_STEPS = {
+_STEPS: Mapping[str, Callable[[Rows, Operation], Rows]] = {
     "ShardDataset": _shard,
     **dict.fromkeys(SHUFFLES, _shuffle),
     "RepeatDataset": _repeat,

@@ -34,6 +34,7 @@ from shardctl.tfds.recognizing.graph import (
     NoConstantError,
     Operation,
     Options,
+    call_name,
     options_of,
 )
 
@@ -57,9 +58,8 @@ def stages_of_operation(operation: Operation, options: Options) -> tuple[Stage, 
 def opaque(operation: Operation) -> Opaque:
     """Return the stage of an operation that says nothing about its order."""
     call = _call(operation.op)
-    named = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", re.sub("^(Legacy|Parallel)*", "", call)).lower()
-    if named == "generator":
-        named = "from_generator"
+    named = call_name(operation.op)
+    named = "from_generator" if named == "generator" else named
     for known in (operation.op, named):
         if known in WHY_OPEN:
             return Opaque(call=known, reason=WHY_OPEN[known])

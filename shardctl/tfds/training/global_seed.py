@@ -64,19 +64,15 @@ def check_global_seed(
 
 
 def _otherwise(settings: ReadSettings, in_force: int, *, of_plan: bool) -> UsageError:
-    what = "plan" if of_plan else "settings"
     said = settings.global_seed
     has = "no global_seed" if said is None else f"global_seed={said}"
-    cure = (
-        f"plan again with global_seed={in_force}"
-        if of_plan
-        else f"say so with ReadSettings(global_seed={in_force})"
-    )
+    what, cure = "the settings have", f"say so with ReadSettings(global_seed={in_force})"
+    if of_plan:
+        what, cure = "the plan has", f"plan again with global_seed={in_force}"
     return UsageError(
         f"tf.random.set_seed({in_force}) is in force (keras.utils.set_random_seed sets it too) and "
-        f"changes the order, and the {what} {'has' if of_plan else 'have'} "
-        f"{has}: if the pipeline was built with it, {cure}; if not, call tf.random.set_seed({said})"
-        f" before this, and set_seed({in_force}) after it again"
+        f"changes the order, and {what} {has}: if the pipeline was built with it, {cure}; if not, "
+        f"call tf.random.set_seed({said}) before this, and set_seed({in_force}) after it again"
     )
 
 

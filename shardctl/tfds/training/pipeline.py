@@ -26,11 +26,7 @@ from shardctl.tfds.graphs.dataset_graph import NotRebuildable
 from shardctl.tfds.graphs.own_elements import OwnElements
 from shardctl.tfds.imports import tensorflow, tensorflow_datasets
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, is_dataset
-from shardctl.tfds.stage_calls import (
-    StageCalls,
-    input_context_of_host,
-    split_of_host,
-)
+from shardctl.tfds.stage_calls import StageCalls, input_context_of_host, split_of_host
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.training.read_config import dataset_for
 

@@ -217,11 +217,6 @@ class FittedPlan:
             return self.reads.num_examples
         return self.plan.remaining
 
-    @property
-    def cuts_stream(self) -> bool:
-        """Whether the rest is a part of a stream of files that has no end of its own."""
-        return self.plan.is_one_stream
-
     @cached_property
     def order(self) -> ReaderOrder:
         """The order of which the further epochs are a part.
@@ -284,11 +279,20 @@ def reads_of_host(plan: ResumePlan, host: int | HostLike | None) -> Reads:
     """
     if plan.hosts:
         return plan.hosts[_chosen(plan, host).index].instructions
+    check_host_of_plan(plan, host)
+    return plan.instructions
+
+
+def check_host_of_plan(plan: ResumePlan, host: int | HostLike | None) -> None:
+    """Refuse a host of a plan for one reader that is not the one that it is for.
+
+    Raises:
+        UsageError: see `check_host`; or it is for no host.
+    """
     if plan.settings.host is not None:
         check_host(plan.settings.host, host)
     elif host is not None:
         raise UsageError(f"host={host}: this plan is for one reader; leave host out")
-    return plan.instructions
 
 
 def _chosen(plan: ResumePlan, host: int | HostLike | None) -> Host:

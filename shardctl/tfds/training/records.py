@@ -21,8 +21,6 @@ from shardctl.tfds.imports import tensorflow, tensorflow_datasets, without_autog
 _PIECE_BYTES = 1 << 22
 _MOST_IN_PIECE, _FEWEST_IN_PIECE = 1024, 64
 _FILES_AT_ONCE = 4
-# Bytes of a record that cost little beside its decoding, which takes some 15 microseconds.
-_SMALL_RECORD = 1024
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,26 +214,12 @@ class RangeReader(RecordReader):
         return tensorflow().data.Dataset.range(path + skip, path + skip + take)
 
 
-def has_small_records(dataset: Dataset) -> bool:
-    """Return whether records cost little beside their decoding, if their size is known.
-
-    A continued buffer then holds them as they are, and is full sooner: only what is handed out is
-    decoded. Of larger ones a copy more is dearer, so that they are decoded in front of the buffer,
-    as TFDS does.
-    """
-    return _that_fit(_SMALL_RECORD, dataset) > 0
-
-
 def _piece_size(dataset: Dataset) -> int:
     """Return how many records are a piece: where nothing is known of their size, a few."""
-    return min(max(_that_fit(_PIECE_BYTES, dataset), _FEWEST_IN_PIECE), _MOST_IN_PIECE)
-
-
-def _that_fit(num_bytes: int, dataset: Dataset) -> int:
-    """Return how many mean records are so many bytes, 0 where nothing is known of their size."""
     total = sum(split.num_bytes or 0 for split in dataset.splits)
     num_examples = sum(split.num_examples for split in dataset.splits)
-    return num_bytes * num_examples // total if total else 0
+    that_fit = _PIECE_BYTES * num_examples // total if total else 0
+    return min(max(that_fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
 
 
 def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:

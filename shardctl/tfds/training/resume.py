@@ -34,14 +34,13 @@ from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
 from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
-from shardctl.tfds.training.process_host import check_host
-from shardctl.tfds.training.read_config import FittedPlan, epochs_that_follow, fitted
-from shardctl.tfds.training.records import (
-    RecordReader,
-    as_tensors,
-    has_small_records,
-    kernel_shuffle,
+from shardctl.tfds.training.read_config import (
+    FittedPlan,
+    check_host_of_plan,
+    epochs_that_follow,
+    fitted,
 )
+from shardctl.tfds.training.records import RecordReader, as_tensors, kernel_shuffle
 
 
 @checked
@@ -71,7 +70,7 @@ def resume(
 
     `transform`, `decoders` and `add_tfds_id` are those of `pipeline`. The dataset may be iterated
     again, from where it began, also by several iterators at once. A buffer holds decoded examples
-    as TFDS's own pipeline does, or small records as they lie there, and `transform` follows it. No
+    as TFDS's own pipeline does, and `transform` follows it. No
     Python runs in the dataset but that of `transform`, of decoders and of Parquet files, so that
     its graph can be sent to another process; where the settings have stages records pass through
     Python, since their maps and batches are given the examples that are left. `transform` stands
@@ -86,15 +85,8 @@ def resume(
         UnpredictableOrderError: TensorFlow leaves the order of a further epoch open.
         MissingDependencyError: TensorFlow or TFDS is not installed.
     """
-    return dataset_to_resume(
-        builder,
-        plan_of_tfds(plan),
-        host,
-        allow_version=allow_version,
-        transform=transform,
-        decoders=decoders,
-        add_tfds_id=add_tfds_id,
-    )
+    how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+    return dataset_to_resume(builder, plan_of_tfds(plan), host, allow_version=allow_version, **how)
 
 
 def dataset_to_resume(
@@ -105,37 +97,27 @@ def dataset_to_resume(
     allow_version: bool = False,
     checks_seed: bool = True,
     real: MakeReal | None = None,
-    transform: Transform | None,
-    decoders: Any,
-    add_tfds_id: bool = False,
+    **how: Any,
 ) -> Any:
     """Return what `resume` does; with `checks_seed` false whatever global seed is in force now.
 
-    `real` makes the dataset of plans of one pipeline with stages, which is not read again.
+    `real` makes the dataset of plans of one pipeline with stages, which is not read again; `how`
+    are `transform`, `decoders` and `add_tfds_id`.
     """
     if plan.sources:
-        if plan.settings.host is not None:
-            check_host(plan.settings.host, host)
-        elif host is not None:
-            raise UsageError(f"host={host}: this plan is for one reader; leave host out")
+        check_host_of_plan(plan, host)
         return rest_of_plan(
-            builder,
-            plan,
-            allow_version=allow_version,
-            checks_seed=checks_seed,
-            real=real,
-            transform=transform,
-            decoders=decoders,
-            add_tfds_id=add_tfds_id,
+            builder, plan, allow_version=allow_version, checks_seed=checks_seed, real=real, **how
         )
     here = fitted(builder, plan, host, allow_version=allow_version)
     if checks_seed:
         here.check_global_seed()
-    reader = here.reader(RecordReader, builder=builder, with_ids=add_tfds_id)
+    with_ids = how.get("add_tfds_id", False)
+    reader = here.reader(RecordReader, builder=builder, with_ids=with_ids)
     if plan.hosts and plan.has_stages:
-        how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
-        return _of_listed(builder, _Resumed(here=here, decoders=decoders, reader=reader), how)
-    return dataset_of_plan(here, reader, transform, decoders)
+        resumed = _Resumed(here=here, decoders=how["decoders"], reader=reader)
+        return _of_listed(builder, resumed, how)
+    return dataset_of_plan(here, reader, how["transform"], how["decoders"])
 
 
 def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
@@ -171,10 +153,7 @@ def _of_listed(builder: Any, resumed: _Resumed, how: dict[str, Any]) -> Any:
 
 
 def dataset_of_plan(
-    here: FittedPlan,
-    reader: RecordReader,
-    transform: Transform | None = None,
-    decoders: Any = None,
+    here: FittedPlan, reader: RecordReader, transform: Transform | None = None, decoders: Any = None
 ) -> Any:
     """Return the `tf.data.Dataset` of `resume`, whatever global seed is in force.
 
@@ -184,11 +163,10 @@ def dataset_of_plan(
     resumed = _Resumed(here=here, decoders=decoders, reader=reader)
     settings = here.settings
     following = epochs_that_follow(here.plan)
-    examples = resumed.rest()
-    num_examples = here.num_examples
+    examples, num_examples = resumed.rest(), here.num_examples
     if following:
         examples = examples.concatenate(resumed.epochs(following))
-        num_examples += len(following) * resumed.here.order.epoch_size
+        num_examples += len(following) * here.order.epoch_size
     examples = resumed.transformed(examples, num_examples, transform)
     if settings.batch is not None:
         examples = examples.batch(settings.batch, drop_remainder=settings.drop_remainder)
@@ -263,14 +241,8 @@ def exact_order(
         UnpredictableOrderError, MissingDependencyError: as for `resume`.
     """
     plan = plan_resume(dataset_of(builder), spec, settings, consumed=consumed, mode="exact-order")
-    return resume(
-        builder,
-        plan,
-        host=host,
-        transform=transform,
-        decoders=decoders,
-        add_tfds_id=add_tfds_id,
-    )
+    how = {"transform": transform, "decoders": decoders, "add_tfds_id": add_tfds_id}
+    return dataset_to_resume(builder, plan, host, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -299,8 +271,6 @@ class _Resumed:
         codes = self.reader.codes.of_ids(plan.pending or ())
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
-        if has_small_records(self.here.dataset):
-            return self._decoded(replayed(rest, held, codes, plan.shuffle, stop, lambda them: them))
         return replayed(rest, held, codes, plan.shuffle, stop, self._decoded)
 
     def epochs(self, epochs: range) -> Any:
@@ -332,7 +302,7 @@ class _Resumed:
     def transformed(self, examples: Any, num_examples: int, transform: Transform | None) -> Any:
         """Return so many examples transformed."""
         tf = tensorflow()
-        if self.here.cuts_stream:
+        if self.here.plan.is_one_stream:
             examples = examples.take(num_examples)  # a buffer reads beyond the end of the order
         if transform is not None:
             examples = examples.map(
@@ -352,7 +322,7 @@ class _Resumed:
             rest = examples_of_host(rest, self.here.settings)
         if num_held:
             rest = self._in_runs(reads.select(slice(0, num_held))).concatenate(rest)
-        if plan.unseeded is not None and self.here.cuts_stream:
+        if plan.unseeded is not None and self.here.plan.is_one_stream:
             rest = rest.take(plan.remaining)
         examples = self._decoded(rest)
         if settings.buffer is None:

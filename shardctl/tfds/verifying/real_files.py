@@ -250,9 +250,7 @@ class IndexRanges:
         rows = instructions_of_host(reader.rows(reads), settings)
         if settings.shuffles_files:
             rows = rows.shuffle(
-                len(reads),
-                seed=settings.shuffle_seed,
-                reshuffle_each_iteration=settings.reshuffle,
+                len(reads), seed=settings.shuffle_seed, reshuffle_each_iteration=settings.reshuffle
             )
         if settings.is_endless:
             rows = rows.repeat()

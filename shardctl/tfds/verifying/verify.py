@@ -15,14 +15,7 @@ from shardctl.core.provided import provided
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import SettingsLike, as_settings
 from shardctl.planning.order import PlannedOrder, plan_order
-from shardctl.planning.verify import (
-    BUDGETS,
-    Take,
-    Verification,
-    Window,
-    check_not_nothing,
-    taken,
-)
+from shardctl.planning.verify import BUDGETS, Take, Verification, Window, check_not_nothing, taken
 from shardctl.tfds.training.global_seed import check_global_seed, global_seed_of
 from shardctl.tfds.verifying.compare import ReadCheck, difference
 from shardctl.tfds.verifying.reading import Pass, iterate_whole

@@ -194,7 +194,8 @@ class _Comparison:
         )
 
     def _codes(self, step: int) -> list[int]:
-        return self.own.elements.examples(step, step + 1)[1].tolist()
+        codes: list[int] = self.own.elements.examples(step, step + 1)[1].tolist()
+        return codes
 
     def _keep_steady(self, expected: Any) -> None:
         """Compare only what comes out alike twice.

@@ -182,7 +182,7 @@ def test_a_setting_that_cannot_be_is_an_error_with_its_line(shardctl: Shardctl) 
     Path("shardctl.yaml").write_text("read:\n  cycle: 0\n")
     ran = shardctl("config")
     assert (ran.exit_code, ran.stdout) == (2, "")
-    assert ran.stderr.startswith(f"error: {Path.cwd()}/shardctl.yaml:2: read.cycle: 0: a number")
+    assert ran.stderr.startswith(f"error: {Path.cwd()}/shardctl.yaml:2: cycle=0: a number")
 
 
 def test_the_files_are_shown_and_only_the_nearest_is_read(

@@ -94,7 +94,7 @@ def test_settings_of_a_project_take_part(shardctl: Shardctl) -> None:
         ((), "how many hosts? give --hosts N"),
         (("--hosts", 0), "--hosts '0': a whole number from 1 to 1000000 is needed"),
         (("--hosts", "8-4"), "--hosts '8-4': the range runs backwards; write 4-8"),
-        (("--hosts", "8,"), "--hosts '': a whole number from 1"),
+        (("--hosts", "8,"), "--hosts '8,': a whole number from 1"),
         (("--hosts", "x"), "--hosts 'x': a whole number from 1"),
         (("--hosts", "1-20000"), "a sweep has at most 10000 numbers"),
         (("--hosts", "1-1000000,5"), "a sweep has at most 10000 numbers"),

@@ -216,17 +216,6 @@ def test_a_file_that_is_there_is_replaced_only_where_that_is_asked_for(shardctl:
     assert find_project(Path()).dataset == ("mnist",)
 
 
-def test_a_file_above_that_is_hidden_is_named(
-    shardctl: Shardctl, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    Path("shardctl.yaml").write_text("dataset: [broken")  # it is not read
-    Path("inner").mkdir()
-    monkeypatch.chdir("inner")
-    ran = shardctl("init", "-d", "mnist")
-    assert ran.exit_code == 0
-    assert "../shardctl.yaml is not read here any more: the nearest file alone is\n" in ran.stderr
-
-
 def test_another_name_is_pointed_out_and_stdout_takes_the_file(shardctl: Shardctl) -> None:
     ran = shardctl("init", "-d", "mnist", "-o", "other.yaml")
     assert ran.stderr.endswith("commands read it where it is named shardctl.yaml\n")
@@ -248,7 +237,7 @@ def test_another_name_is_pointed_out_and_stdout_takes_the_file(shardctl: Shardct
         (("-d", "mnist", "--ignore", "SC9"), "--ignore 'SC9': no finding has this code; "),
         (("-d", "mnist", "-o", "x.json"), "--output 'x.json' is no place for json; "),
         (("-d", "mnist", "-o", "no/x.yaml"), "cannot write 'no/x.yaml'"),
-        (("mnist",), "'mnist' is a dataset: shardctl init -d mnist"),
+        (("mnist",), "'mnist' is a dataset: give it with -d, as in -d mnist"),
     ],
 )
 def test_what_cannot_be_is_refused_and_nothing_is_written(

@@ -171,7 +171,7 @@ def test_record_files_have_a_layout_file_beside(shardctl: Shardctl, script: str)
         (["train.py:gone"], "error: train.py has no function 'gone'; it has: "),
         (["gone.py:make"], "error: no file 'gone.py'"),
         (["train.py"], "error: 'train.py' names no function"),
-        (["train.py:make", "--loop", "forever"], "error: --loop 'forever': it is one of"),
+        (["train.py:make", "--loop", "forever"], "error: --loop 'forever': choose from"),
         (["train.py:both", "--only", "test"], "error: train.py:both returns no dataset 'test'"),
     ],
 )

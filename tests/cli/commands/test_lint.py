@@ -191,13 +191,13 @@ def test_bad_usage_is_one_line(shardctl: Shardctl, arguments: list[str], message
     [
         (
             "{ignroe: SC001}",
-            "lint.ignroe: no such setting; did you mean ignore? there are: specs, eval, hosts, ",
+            "ignroe: no such setting; did you mean ignore? there are: specs, eval, hosts, ",
         ),
         (
             "{hosts: many}",
-            "lint.hosts: many: a whole number, at least 1, is needed",
+            "--hosts 'many': a whole number, at least 1, is needed",
         ),
-        ("{ignore: SC9}", "lint.ignore: SC9: no finding has this code"),
+        ("{ignore: SC9}", "--ignore 'SC9': no finding has this code"),
     ],
 )
 def test_a_typo_in_shardctl_yaml_is_noticed(shardctl: Shardctl, section: str, message: str) -> None:

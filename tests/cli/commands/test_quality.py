@@ -298,7 +298,7 @@ def test_pictures_alone_as_svg(shardctl: Shardctl, toy: Path) -> None:
     root = ElementTree.fromstring(ran.stdout)
     said = " ".join(text for text in root.itertext())
     for title in (
-        "Which shards feed which part of the epoch",
+        "Where in storage the examples of the epoch lie",
         "The score over the epoch",
         "What other settings would score",
     ):

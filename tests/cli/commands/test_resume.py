@@ -244,7 +244,7 @@ def test_a_script_for_a_framework_is_python_without_saying_so(
         (("--for", "keras", "-o", "plan.yaml"), "--for is for code, and this is yaml; leave "),
         (("--for", "keras", "-o", "keras.py"), "the script imports keras, and Python would find"),
         (("--for", "keras", "--hosts", 2, "--to-hosts", 3), "is shared among other hosts"),
-        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of 2 hosts"),
+        (("--for", "keras", "--host", "1/2"), "nothing in it joins the gradients of several hosts"),
         (("--for", "keras", "--buffer", 3), "only the seed of that very run tells what the buf"),
         (("--for", "loop", "--shuffle-files"), "another order in each run; give --shuffle-seed N"),
     ],

@@ -269,7 +269,7 @@ def test_strips_are_drawn_where_they_are_asked_for_alone(shardctl: Shardctl) -> 
     assert "a row is a slot" not in shardctl("simulate", *options).stdout
     drawn = shardctl("simulate", *options, "--picture").stdout
     assert drawn.splitlines()[2:7] == [
-        "positions 0 to 7: a row is a slot, a number the shard it reads then",
+        "To see: positions 0 to 7: a row is a slot, a number the shard it reads then",
         "  slot 0  0─────────                    0─────────",
         "  slot 1            1─────────",
         "  slot 2                      2─────────",
@@ -282,4 +282,4 @@ def test_a_picture_of_a_whole_order_is_that_of_its_first_visits(shardctl: Shardc
     assert ran.exit_code == 0
     assert len(ran.stdout.encode()) < 40 * 1024
     words = " ".join(re.sub(r"<[^>]*>", " ", ran.stdout).split())
-    assert "The first 48 visits, positions 0 to 767; those after them are left out." in words
+    assert "Positions 0 to 255: a row is a slot, a number the shard it reads then" in words

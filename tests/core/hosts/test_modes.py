@@ -208,7 +208,6 @@ OF_LOADERS = (
     "loaders/",
     "planning/lint/rules/loaders.py",
     "planning/quality/loaders/",
-    "rendering/python/loaders",
 )
 
 

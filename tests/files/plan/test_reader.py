@@ -229,7 +229,7 @@ BUFFER = json.loads(text_of(PLANS["at most once"], plan_json))["unseeded"]
         ("exact", ("file_instructions",), 3, "file_instructions must be a list, not 3"),
         ("exact", ("pipeline",), 3, "pipeline must be a mapping, not 3"),
         ("exact", ("pipeline", "cycle"), 0, "cycle"),
-        ("exact", ("pipeline", "loader"), "grain", "cycle 16 means nothing to Grain"),
+        ("exact", ("pipeline", "loader"), "grain", "--cycle 16 means nothing to Grain"),
         ("exact", ("spec",), 3, "spec must be text"),
         ("exact", ("mode",), "sometimes", "mode 'sometimes': there are exact, exactly-once, "),
         ("exact", ("mode",), 3, "mode 3: there are exact, exactly-once, "),

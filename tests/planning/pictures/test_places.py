@@ -7,9 +7,15 @@ import pytest
 
 from shardctl.core.order.order import Order
 from shardctl.planning.order import plan_order
-from shardctl.rendering.terminal.quality import places
+from shardctl.rendering.pictures.quality import places as ranks_of
 from tests.cases import check_cases
 from tests.planning.pictures.picture_orders import dataset_of, epoch_of, orders, storage_of
+
+
+def places(order: Order) -> np.ndarray:
+    """How far into storage each example of the epoch lies, the middle of what it takes."""
+    ranks, num_ranks = ranks_of(order)
+    return (ranks + 0.5) / num_ranks
 
 
 @pytest.mark.long

@@ -16,8 +16,7 @@ from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.hosts.hosts import hosts
 from shardctl.planning.quality.quality import quality
-from shardctl.planning.report.compare import ReportComparison, compare_sides
-from shardctl.planning.report.compared_side import Side
+from shardctl.planning.report.compare import ReportComparison, Side, compare_sides
 from shardctl.planning.report.shown import NotShown
 from shardctl.planning.snapshot import snapshot
 from tests.cases import FUZZ, check_cases

@@ -13,18 +13,18 @@ from shardctl.core.stages.text import parse_stages
 from shardctl.core.tfds_rules import RuleSet
 from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.quality.quality import quality
-from shardctl.planning.report.compared_side import Asked, ComparedSide, Side, compared
+from shardctl.planning.report.compare import ComparedSide, Side, compared
 from shardctl.planning.report.shown import NotShown
 from shardctl.planning.snapshot import snapshot
 from tests.planning.diff.diff_cases import dataset_of, through_a_file
 
 TOY = dataset_of({"train": (30, 40, 50), "test": (10, 7)})
-ASKED = Asked(hosts=2, devices=1, evaluated=None, watch=None)
 
 
-def of_snapshot(kept: Snapshot, asked: Asked = ASKED) -> ComparedSide:
+def of_snapshot(kept: Snapshot, evaluated: str | None = None) -> ComparedSide:
     pinned = PinnedOrder(snapshot=through_a_file(kept), label="kept")
-    return compared(Side(label="kept", pinned=pinned), asked)
+    side = Side(label="kept", pinned=pinned)
+    return compared(side, hosts=2, devices=1, evaluated=evaluated, watch=None)
 
 
 def test_a_snapshot_tells_all_but_the_evaluation_without_its_dataset() -> None:
@@ -41,7 +41,7 @@ def test_a_snapshot_tells_all_but_the_evaluation_without_its_dataset() -> None:
 
 
 def test_an_evaluation_of_what_is_pinned_is_counted() -> None:
-    side = of_snapshot(snapshot(TOY, "train", {}).snapshot, replace(ASKED, evaluated="train"))
+    side = of_snapshot(snapshot(TOY, "train", {}).snapshot, "train")
     assert not isinstance(side.evaluation, NotShown)
     assert side.evaluation.total == 120
 

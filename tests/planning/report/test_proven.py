@@ -9,8 +9,8 @@ import pytest
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.order import PlannedOrder
-from shardctl.planning.report import compared_side as proofs
-from shardctl.planning.report.compared_side import proven
+from shardctl.planning.report import compare as proofs
+from shardctl.planning.report.compare import proven
 from shardctl.planning.report.shown import NotShown
 from shardctl.planning.snapshot import snapshot
 from tests.planning.diff.diff_cases import dataset_of

@@ -20,7 +20,7 @@ from shardctl.errors import UsageError
 from shardctl.files.documents import to_json
 from shardctl.planning.report.report import Report, report
 from shardctl.planning.report.shown import NotShown
-from shardctl.readers.layout_file import dataset_from_layout
+from shardctl.readers.layout_document import dataset_from_layout
 from shardctl.rendering.report.document import report_document
 from tests.cases import FUZZ, check_cases
 from tests.pipelines.random_pipelines import Habits, RandomPipeline, Sized, pipelines

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
@@ -33,8 +32,7 @@ WHOLE = Index(
     num_bytes_read=0,
     seconds=1.0,
 )
-FINDING = FileFinding(filename="c", expected=None, found=None, reason="cut off", kind="cut")
-BROKEN = BrokenFile(path="x/c", num_bytes=1, version="", finding=FINDING)
+BROKEN = BrokenFile("x/c", None, "cut", "cut off", None, None, 1, "")
 GAP = NameProblem(kind="gap", split="train", text="shard 2 is missing")
 
 

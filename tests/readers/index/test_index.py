@@ -289,9 +289,9 @@ def test_no_cache_folder_is_a_warning(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
     written(tmp_path / "data")
-    with pytest.raises(UsageError, match="jobs=0: at least 1 process has to count"):
+    with pytest.raises(UsageError, match="--jobs '0': at least 1 process has to count"):
         index(tmp_path / "data", jobs=0)
-    with pytest.raises(UsageError, match='file_format="zip": zip files are not read'):
+    with pytest.raises(UsageError, match="--format-of-files 'zip': zip files are not read"):
         index(tmp_path / "data", file_format="zip")
     with pytest.raises(DatasetError, match="no path"):
         index()
@@ -341,5 +341,6 @@ def test_what_has_a_dataset_is_none(tmp_path: Path) -> None:
 
 def test_a_runner_knows_how_many_workers_it_has(tmp_path: Path) -> None:
     written(tmp_path / "data")
-    with pytest.raises(UsageError, match=r"^jobs=2 with runner: it knows itself how many workers"):
+    said = "^--jobs '2' with --runner: it knows itself how many workers"
+    with pytest.raises(UsageError, match=said):
         index(tmp_path / "data", jobs=2, runner=LocalRunner(jobs=1))

@@ -59,12 +59,12 @@ def test_what_is_no_file_is_not_opened(tmp_path: Path, file_format: str) -> None
             for name in ("fifo", "folder", "nowhere", "round", "device", "socket", "none")
         }
     assert {name: damage and (damage.kind, damage.text) for name, damage in found.items()} == {
-        "fifo": ("not-a-file", "a FIFO, not a file"),
+        "fifo": ("not-a-file", "a FIFO or a device, not a file"),
         "folder": ("not-a-file", "a folder, not a file"),
         "nowhere": ("not-a-file", "a link to 'gone', which is not there"),
         "round": ("unreadable", "Too many levels of symbolic links"),
-        "device": ("not-a-file", "a device, not a file"),
-        "socket": ("not-a-file", "a socket, not a file"),
+        "device": ("not-a-file", "a FIFO or a device, not a file"),
+        "socket": ("not-a-file", "a FIFO or a device, not a file"),
         "none": ("missing", "missing"),
     }
 
@@ -135,7 +135,7 @@ def test_a_file_that_changed_since_it_was_listed_is_not_counted(tmp_path: Path) 
     os.mkfifo(path)
     damage = count_file(listed, "tfrecord").damage
     assert damage is not None
-    assert (damage.kind, damage.text) == ("not-a-file", "a FIFO, not a file")
+    assert (damage.kind, damage.text) == ("not-a-file", "a FIFO or a device, not a file")
 
 
 def test_what_ends_the_reading_is_passed_on(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_yaml
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
@@ -49,13 +48,10 @@ WHOLE = Index(
     seconds=0.5,
     paths=("/d",),
 )
-FINDING = FileFinding(
-    filename="c", expected=None, found=7, reason="cut off", kind="cut", split="train", byte=99
-)
 WRONG = replace(
     WHOLE,
     keep_going=True,
-    broken=(BrokenFile(path="x/c", num_bytes=100, version="mtime:3", finding=FINDING),),
+    broken=(BrokenFile("x/c", "train", "cut", "cut off", None, 99, 100, "mtime:3"),),
     problems=(NameProblem(kind="gap", split="train", text="shard 2 is missing"),),
 )
 

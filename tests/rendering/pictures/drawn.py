@@ -1,22 +1,12 @@
-"""Pictures for tests, and where the labels of one reach to."""
+"""Pictures for tests, and an answer's pictures as lines of a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-
 from hypothesis import strategies as st
 
-from shardctl.rendering.pictures.picture import (
-    TEXT,
-    WIDTH,
-    Band,
-    Label,
-    Line,
-    Mark,
-    Numbers,
-    Picture,
-    text_width,
-)
+from shardctl.rendering.text.drawers import picture_lines
+from shardctl.rendering.text.picture import Mark, Picture, words
+from shardctl.rendering.text.tables import Screen
 
 # Names as nobody hopes for them: markup, quotes, text from right to left, what XML cannot hold.
 HOSTILE = (
@@ -31,51 +21,15 @@ HOSTILE = (
 )
 HOSTILE_TEXTS = st.one_of(st.sampled_from(HOSTILE), st.text(st.characters(), max_size=40))
 
-Extent = tuple[float, float, float, float]  # left, top, right, bottom
 
-
-def picture(
-    *marks: Mark,
-    text: str = "What is shown",
-    height: float = 100,
-    rows: Sequence[Sequence[object]] = (("a", 1),),
-) -> Picture:
-    """Return a picture of these marks, every text of which is `text`."""
-    numbers = Numbers(headings=(text, text), rows=rows)
+def picture(*marks: Mark, text: str = "What is shown") -> Picture:
+    """Return a picture of these marks, else of a line, every text of which is `text`."""
+    marks = marks or (words(text),)
     return Picture(
-        name="example",
-        title=text,
-        caption=text,
-        alternative=text,
-        note=text,
-        height=height,
-        marks=marks,
-        numbers=numbers,
+        name="example", title=text, caption=text, marks=marks, warnings=(text,), note=text
     )
 
 
-def extents(marks: Iterable[Mark]) -> Iterator[Extent]:
-    """Yield from where to where labels reach, at most."""
-    for mark in marks:
-        if isinstance(mark, Label):
-            width = text_width(mark.text, bold=mark.bold)
-            left = mark.x - {"start": 0, "middle": 0.5, "end": 1}[mark.anchor] * width
-            yield left, mark.y - TEXT * 0.8, left + width, mark.y + TEXT * 0.25
-
-
-def check_labels(marks: Iterable[Mark], bottom: float) -> None:
-    """Assert that labels and lines are within the frame, and no label is on another."""
-    marks = tuple(marks)
-    for mark in marks:
-        for x, y in mark.points if isinstance(mark, Line | Band) else ():
-            assert -1e-6 <= x <= WIDTH + 1e-6
-            assert -1e-6 <= y <= bottom + 1e-6, mark
-    found = sorted(extents(marks))
-    for number, (left, top, right, low) in enumerate(found):
-        assert left >= -1e-6
-        assert right <= WIDTH + 1e-6
-        assert top >= -1e-6
-        assert low <= bottom + 1e-6
-        for other in found[number + 1 :]:
-            apart = other[0] >= right - 1e-6 or other[1] >= low - 1e-6 or other[3] <= top + 1e-6
-            assert apart, (found[number], other)
+def drawn(answer: object, width: int | None = 80, *, color: bool = False) -> list[str]:
+    """Return the pictures of an answer as lines of a terminal."""
+    return "".join(picture_lines(answer, Screen(width=width, color=color))).splitlines()

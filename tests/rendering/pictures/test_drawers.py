@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shardctl
-from shardctl.rendering.pictures.drawers import pictures_of
+from shardctl.rendering.text.drawers import pictures_of
 
 
 def test_an_answer_is_drawn_by_the_drawer_of_its_class() -> None:

@@ -8,10 +8,15 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from shardctl.rendering.pictures.palette import DARK, LIGHT, Palette, css
-from shardctl.rendering.pictures.picture import NUM_LEVELS, NUM_SLOTS
+from shardctl.rendering.pictures.svg import STYLE
+from shardctl.rendering.text.picture import NUM_LEVELS, SHEET
 
-SCHEMES = pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+LIGHT, DARK = (
+    dict(re.findall(r"\.picture \.(\w+)\{(?:fill|stroke):(#\w+)\}", part))
+    for part in STYLE.split("@media screen and (prefers-color-scheme:dark)")
+)
+Colors = dict[str, str]
+SCHEMES = pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 
 # What is left of linear sRGB in full protanopia, deuteranopia and tritanopia: Machado, Oliveira and
 # Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency" (2009).
@@ -73,58 +78,43 @@ def test_contrasts_are_counted_as_wcag_counts_them() -> None:
 
 
 @SCHEMES
-def test_text_stands_out(palette: Palette) -> None:
-    assert contrast(palette.text, palette.page) >= 7
-    assert contrast(palette.quiet, palette.page) >= 4.5
-    for slot, ink in zip(palette.slots, palette.on_slots, strict=True):
-        assert contrast(slot, ink) >= 4.5, slot
+def test_text_stands_out(colors: Colors) -> None:
+    assert contrast(colors["text"], colors["page"]) >= 7
+    for name in ("quiet", "data", "alarm"):
+        assert contrast(colors[name], colors["page"]) >= 4.5
+    for slot in range(SHEET.hues):
+        assert contrast(colors[f"slot{slot}"], colors[f"on{slot}"]) >= 4.5, slot
 
 
 @SCHEMES
-def test_marks_stand_out_from_the_page(palette: Palette) -> None:
-    for role, color in palette.roles.items():
-        if role != "grid":  # which helps the eye and says nothing
-            assert contrast(color, palette.page) >= 3, role
-    for color in palette.slots:
-        assert contrast(color, palette.page) >= 3, color
-    assert contrast(palette.levels[NUM_LEVELS], palette.page) >= 7
+def test_marks_stand_out_from_the_page(colors: Colors) -> None:
+    marks = ["data", "other", "padding", "alarm", "line", *(f"slot{n}" for n in range(SHEET.hues))]
+    for name in marks:
+        assert contrast(colors[name], colors["page"]) >= 3, name
+    assert contrast(colors[f"level{NUM_LEVELS}"], colors["page"]) >= 7
 
 
 @SCHEMES
 @pytest.mark.parametrize("sight", SIGHT)
-def test_hues_are_told_apart_by_the_colour_blind(palette: Palette, sight: str) -> None:
-    assert len(palette.slots) == len(palette.on_slots) == NUM_SLOTS
-    for one, other in combinations(palette.slots, 2):
-        assert distance(one, other, sight) >= 0.1, (one, other)  # 0.02 is just seen
-    drawn = [palette.roles[role] for role in ("data", "other", "padding", "alarm", "uniform")]
-    for one, other in combinations(drawn, 2):
-        assert distance(one, other, sight) >= 0.08, (one, other)
+def test_hues_are_told_apart_by_the_colour_blind(colors: Colors, sight: str) -> None:
+    for one, other in combinations(range(SHEET.hues), 2):
+        apart = distance(colors[f"slot{one}"], colors[f"slot{other}"], sight)
+        assert apart >= 0.1, (one, other)  # 0.02 is just seen
+    for first, second in combinations(("data", "other", "padding", "alarm"), 2):
+        assert distance(colors[first], colors[second], sight) >= 0.08, (first, second)
 
 
 @SCHEMES
-def test_levels_rise_evenly_from_the_page(palette: Palette) -> None:
-    assert len(palette.levels) == NUM_LEVELS + 1
-    assert palette.levels[0] == palette.page
-    lightness = [oklab(linear(color))[0] for color in palette.levels]
+def test_levels_rise_evenly_from_the_page(colors: Colors) -> None:
+    levels = [colors["page"], *(colors[f"level{number}"] for number in range(1, NUM_LEVELS + 1))]
+    lightness = [oklab(linear(color))[0] for color in levels]
     steps = np.diff(lightness)
     assert abs(steps).min() >= 0.08
     assert np.allclose(steps, steps.mean(), rtol=0.05)
 
 
-def test_every_class_has_a_rule_and_no_rule_reaches_out_of_the_picture() -> None:
-    style = css(".picture")
-    selectors = re.findall(r"([^{}]+)\{[^{}]*\}", style.replace("@media screen and", ""))
+def test_light_and_dark_have_the_same_classes_and_no_rule_reaches_out_of_the_picture() -> None:
+    assert LIGHT.keys() == DARK.keys()
+    selectors = re.findall(r"([^{}]+)\{[^{}]*\}", STYLE.replace("@media screen and", ""))
     assert all(".picture" in selector for selector in selectors)
-    for name in ("text", "quiet", "on7", "slot0", "level8", "data-line", "uniform-band", "spot"):
-        assert f".picture .{name}{{" in style
-    light, dark = style.split("@media screen and (prefers-color-scheme:dark)")
-    assert LIGHT.roles["data"] in light
-    assert DARK.roles["data"] in dark
-    assert style.count("{") == style.count("}")
-
-
-def test_only_rules_of_classes_that_occur_are_written() -> None:
-    style = css(".picture", classes={"data"})
-    assert ".picture .data{" in style
-    assert ".other" not in style
-    assert len(style) < 400
+    assert STYLE.count("{") == STYLE.count("}")

@@ -1,92 +1,189 @@
-"""Widths of text are upper bounds; sheets of pictures."""
+"""Marks of pictures: bars by hand, heat maps of known orders, numbers below their places."""
 
 from __future__ import annotations
 
-import time
-
+import numpy as np
 import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 
-from shardctl.rendering.pictures.picture import (
-    TEXT,
-    WIDTH,
-    Band,
-    Box,
-    Label,
-    Line,
-    moved,
-    one_sheet,
-    shortened,
-    text_width,
-    wrapped,
+from shardctl.rendering.text.picture import (
+    EVEN,
+    SHEET,
+    Bar,
+    Heat,
+    Paper,
+    Rise,
+    Series,
+    bar_lines,
+    drawn_bar,
+    lines_of,
+    tick_line,
 )
-from tests.cases import check_cases
-from tests.rendering.pictures.drawn import HOSTILE_TEXTS, check_labels, picture
-
-_ASCII = "".join(map(chr, range(32, 127)))
+from shardctl.rendering.text.tables import display_width
+from tests.cases import FUZZ, check_cases
 
 
-@pytest.mark.parametrize("bold", [False, True])
-def test_no_text_is_wider_than_is_said_in_the_widest_font_of_pages(bold: bool) -> None:
-    """DejaVu Sans, which matplotlib brings along: the width of each letter by the font itself."""
-    manager = pytest.importorskip("matplotlib.font_manager")
-    from matplotlib.ft2font import FT2Font, LoadFlags
-
-    wanted = manager.FontProperties(family="DejaVu Sans", weight="bold" if bold else "normal")
-    font = FT2Font(manager.findfont(wanted))
-    font.set_size(1000, 72)
-    for letter in _ASCII + "éÜß–—·×≥…µ→✓ЖΩ":
-        glyph = font.load_char(ord(letter), flags=LoadFlags.NO_HINTING)
-        width = glyph.linearHoriAdvance / 65536 / 1000 * TEXT
-        assert width <= text_width(letter, bold=bold) + 0.01, letter
+def shown(labels: list[str], series: list[Series], width: int) -> list[str]:
+    lines = bar_lines("host", labels, series, Paper(width=width))
+    return ["".join(span.text for span in line).rstrip() for line in lines]
 
 
-def test_a_text_is_as_wide_as_what_is_printed_of_it() -> None:
-    assert text_width("\x1b") == text_width("\\x1b")
-    assert text_width("a" * 5000) == pytest.approx(text_width("a" * 999 + "…"))
+@pytest.mark.parametrize(
+    ("least", "most", "bar"),
+    [
+        (8, 8, "████"),
+        (7, 7, "███▌"),
+        (6.25, 6.25, "███▏"),
+        (0, 0, ""),
+        (0.001, 0.001, "▏"),  # more than nothing is seen
+        (3, 5, "█░░"),
+        (4, 4.1, "██"),  # less than an eighth of a column is not
+        (0, 8, "░░░░"),
+        (7.5, 8, "███░"),  # and an eighth of one is
+    ],
+)
+def test_a_bar_is_full_to_the_least_and_shaded_to_the_most(
+    least: float, most: float, bar: str
+) -> None:
+    assert drawn_bar(least, most, 8, 4) == bar
+    assert drawn_bar(0, 0, 0, 10) == ""
 
 
-def test_what_is_cut_fits() -> None:
-    def check(case: tuple[str, float]) -> None:
-        text, width = case
-        cut = shortened(text, width)
-        assert cut == text or (cut.endswith("…") and text.startswith(cut[:-1]))
-        assert text_width(cut) <= max(width, text_width("…"))
-
-    check_cases(st.tuples(HOSTILE_TEXTS, st.floats(0, 300)), check, 100)
-
-
-def test_long_texts_are_cut_at_once() -> None:
-    start = time.perf_counter()
-    assert len(shortened("i" * 10**6, 480)) < 110
-    assert time.perf_counter() - start < 0.5
+def test_values_line_up_and_words_follow_them() -> None:
+    bars = [Bar(10, 10, "10", "most"), Bar(5, 5, "5"), Bar(0, 0, "0", "idle")]
+    assert shown(["0", "1", "2"], [Series("examples", bars)], 40) == [
+        "host  examples",
+        "0     ██████████████████████████ 10 most",
+        "1     █████████████               5",
+        "2                                 0 idle",
+    ]
 
 
-def test_lines_hold_every_word_and_fit() -> None:
-    words = "one two three four five six seven eight nine ten"
-    assert " ".join(wrapped(words, 100)) == words
-    assert max(map(text_width, wrapped(words, 100))) <= 100
-    assert wrapped("", 100) == []
-    (line,) = wrapped("x" * 200, 100)
-    assert line.endswith("…")
+def test_series_that_have_no_room_are_left_out_and_follow_below_on_a_sheet() -> None:
+    series = [Series(name, [Bar(10**6, 10**6, "1,000,000")]) for name in ("a", "b", "c")]
+    headings = [shown(["0"], series, width)[0].split() for width in (80, 60, 40)]
+    assert headings == [["host", "a", "b", "c"], ["host", "a", "b"], ["host", "a"]]
+    lines = ["".join(map(str, line)) for line in bar_lines("host", ["0"], series, SHEET)]
+    assert len(lines) == 4
 
 
-def test_marks_are_moved_whole() -> None:
-    assert moved(Line(points=((0, 0), (1, 2))), 10, 20) == Line(points=((10, 20), (11, 22)))
-    assert moved(Band(points=((0, 0),)), 1, 2) == Band(points=((1, 2),))
-    assert moved(Label(x=1, y=2, text="a"), 1, 1) == Label(x=2, y=3, text="a")
-    box = Box(x=1, y=2, width=3, height=4, title="t")
-    assert moved(box, 1, 1) == Box(x=2, y=3, width=3, height=4, title="t")
+def test_up_to_sixteen_have_a_row_each() -> None:
+    paper = Paper(width=80)
+    assert [paper.num_rows(number) for number in (1, 16, 17, 10**6)] == [1, 16, 8, 8]
 
 
-def test_a_sheet_has_all_that_belongs_to_its_pictures_one_below_the_other() -> None:
-    first = picture(Label(x=0, y=14, text="first"), text="Of one")
-    second = picture(Label(x=0, y=14, text="second"), text="Of the other " * 20)
-    sheet = one_sheet((first, second))
-    said = [mark.text for mark in sheet.marks if isinstance(mark, Label)]
-    assert said[:4] == ["Of one", "Of one", "first", "Of one"]
-    assert " ".join(said).count("Of the other") == 3 * 20
-    assert sheet.width == WIDTH + 32
-    inside = [moved(mark, -16, 0) for mark in sheet.marks]
-    check_labels(inside, sheet.height)
-    assert one_sheet(()).marks == ()
+VALUES = st.one_of(st.just(0), st.integers(0, 10), st.integers(0, 2**40), st.floats(0, 1e9))
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> tuple[list[str], list[Series], int]:
+    count = draw(st.integers(1, 20))
+    series = []
+    for _ in range(draw(st.integers(1, 3))):
+        bars = []
+        for _ in range(count):
+            least, most = sorted((draw(VALUES), draw(VALUES)))
+            word = draw(st.sampled_from(("", "most", "9 idle")))
+            bars.append(Bar(least, most, f"{least:.3g}–{most:.3g}", word))
+        series.append(Series("examples", bars))
+    labels = [f"{number}–{number + draw(st.integers(0, 10**6))}" for number in range(count)]
+    return labels, series, draw(st.integers(45, 120))
+
+
+def check_rows(case: tuple[list[str], list[Series], int]) -> None:
+    labels, series, width = case
+    lines = shown(labels, series, width)
+    assert max(map(display_width, lines)) <= width
+    for bar, line in zip(series[0].bars, lines[1:], strict=True):
+        assert bar.word in line
+        assert bar.text in line
+
+
+@pytest.mark.long
+def test_no_line_is_wider_than_the_paper() -> None:
+    check_cases(rows(), check_rows, 60)
+
+
+@pytest.mark.fuzz
+def test_no_line_is_wider_than_the_paper_fuzz() -> None:
+    check_cases(rows(), check_rows, FUZZ, fuzz=True)
+
+
+def heat(ranks: np.ndarray) -> Heat:
+    """Return the map of one rank a position, in 48 rows and 96 columns."""
+    at = (ranks * 48 // len(ranks)) * 96 + np.arange(len(ranks)) * 96 // len(ranks)
+    counts = np.bincount(at, minlength=48 * 96).reshape(48, 96)
+    return Heat(counts=counts, sides=("first", "last"), below=f"position {len(ranks) - 1}")
+
+
+def text_of(found: Heat, width: int) -> list[str]:
+    lines = ["".join(span.text for span in line) for line in lines_of(found, width)]
+    assert all(len(line) == width for line in lines)
+    assert lines[-1].endswith(found.below)
+    return [line.partition("│")[2] for line in lines[:-1]]
+
+
+def test_the_order_of_storage_is_a_diagonal_and_nothing_else() -> None:
+    found = heat(np.arange(96_000))
+    levels = found.levels(48, 96)
+    down, right = np.nonzero(levels)
+    assert np.array_equal(down, right // 2)
+    rows = text_of(found, 80)
+    assert rows[0].startswith("██")
+    assert rows[-1].endswith("██")
+    assert rows[-1].strip() == rows[-1].lstrip()
+    assert not found.is_even
+    assert np.array_equal(heat(np.arange(96_000)[::-1]).levels(48, 96), levels[::-1])
+
+
+@pytest.mark.parametrize("size", [100, 3_000, 200_000])
+def test_a_uniform_permutation_is_an_even_grey(size: int) -> None:
+    found = heat(np.random.default_rng(3).permutation(size))
+    assert found.is_even
+    text = "".join(text_of(found, 80))
+    assert text.count("░") > 0.6 * len(text)
+    assert not set(text) & set(" ▓█")
+
+
+def test_two_halves_that_are_mixed_by_themselves_are_two_patches() -> None:
+    rng = np.random.default_rng(4)
+    n = 100_000
+    found = heat(np.concatenate([rng.permutation(n), n + rng.permutation(n)]))
+    levels = found.levels(48, 96)
+    assert not levels[:24, 48:].any()
+    assert not levels[24:, :48].any()
+    assert (levels[:24, :48] > EVEN).mean() > 0.9
+
+
+def test_few_examples_are_in_few_cells() -> None:
+    assert heat(np.arange(48)).levels(48, 96).shape == (4, 4)
+    first, *_, last = text_of(heat(np.arange(48)), 40)
+    assert (first, last) == ("▓" * 9 + " " * 24, " " * 25 + "▓" * 8)
+
+
+def test_numbers_side_by_side_are_as_high_as_they_are() -> None:
+    rise = Rise(names=("a", "by"), values=(0.0, 0.13, 1.0), expected=(1.0, 1.0, 1.0))
+    lines = ["".join(span.text for span in line) for line in lines_of(rise, 20)]
+    assert lines == ["a  ▁▁▁▁▁▂▂▂▂▂█████", "by ███████████████"]
+
+
+def test_a_number_stands_at_its_column_unless_it_would_touch_another() -> None:
+    assert tick_line([(0, "0"), (3, "10"), (5, "20"), (6, "30")], 10) == "0  10 30"
+    assert tick_line([(4, "7")], 10) == "    7"
+    assert tick_line([(0, "0"), (9, "1,000")], 10) == "0    1,000"
+    assert tick_line([], 10) == ""
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 99_999).map(str)), max_size=20).map(
+        sorted
+    ),
+    st.integers(5, 40),
+)
+def test_no_line_is_too_long_and_numbers_are_apart(
+    ticks: list[tuple[int, str]], width: int
+) -> None:
+    line = tick_line(ticks, width)
+    assert len(line) <= width
+    assert set(line.split()) <= {text for _, text in ticks}

@@ -12,7 +12,7 @@ from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.loaders.hugging_face import loaded
 from shardctl.planning.order import plan_order
 from shardctl.planning.simulate import simulate
-from shardctl.rendering.python.loaders import loader_python
+from shardctl.rendering.python.pipeline import simulate_python
 from tests.planning.lint.rules.rule_cases import dataset
 
 WAYS: list[tuple[str, dict[str, Any]]] = [
@@ -38,7 +38,7 @@ def test_code_of_real_files_reads_them_in_the_order(
         path.parent.mkdir(exist_ok=True)
         whole.shard(3, shard, contiguous=True).to_parquet(path)
     data = shardctl.index(str(tmp_path / "data")).dataset
-    code = "".join(loader_python(simulate(data, spec, {"loader": "hf", **settings})))
+    code = "".join(simulate_python(simulate(data, spec, {"loader": "hf", **settings})))
     seen: list[int] = []
     code = code.replace("    ...", "    seen.append(example['index'])")
     exec(compile(code, "code", "exec"), {"seen": seen})

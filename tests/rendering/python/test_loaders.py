@@ -18,7 +18,8 @@ from shardctl.core.loaders.loader import LOADERS
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.resume import resume_loader
 from shardctl.planning.simulate import simulate
-from shardctl.rendering.python.loaders import loader_python, resume_python
+from shardctl.rendering.python.pipeline import simulate_python
+from shardctl.rendering.python.resume import resume_python
 
 DATA = Dataset(name="toy", splits=(Split(name="train", shard_lengths=(9, 14)),))
 WAYS: list[dict[str, Any]] = [
@@ -84,8 +85,8 @@ def numbers(batch: Any) -> list[int]:
 
 def code_of(settings: dict[str, Any], steps: int | None = None) -> str:
     if steps is None:
-        return "".join(loader_python(simulate(DATA, "train", settings)))
-    return "".join(resume_python(resume_loader(DATA, "train", settings, steps=steps)))
+        return "".join(simulate_python(simulate(DATA, "train", settings)))
+    return "".join(resume_python(resume_loader(DATA, "train", settings, steps=steps), None))
 
 
 @pytest.mark.parametrize("settings", WAYS, ids=str)

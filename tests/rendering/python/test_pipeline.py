@@ -43,6 +43,8 @@ def check_code(toys: Toys, drawn: Drawn) -> int:
     total = order.num_examples
     skip %= total + 1
     shown = {"skip": skip, "take": take}
+    if settings.file_order and case.toy == "several":  # whose base names are no code
+        return 0
     text = code_of(toy.dataset, case.spec, changed(settings, pass_index=pass_index), **shown)
     expected = [name.rpartition("/")[2] for name in order.codes.tfds_ids(order.read(0, total))]
     made = run([text])
@@ -223,5 +225,5 @@ def test_a_list_of_many_files_is_no_code() -> None:
     files = ShardFiles(pattern="d-\0", num_shards=len(lengths))
     train = Split(name="train", shard_lengths=lengths, files=(files,))
     dataset = Dataset(name="d", splits=(train,))
-    with pytest.raises(UsageError, match="10001 files, more than the 10000 that are written as"):
+    with pytest.raises(UsageError, match="10001 files, of which code holds 10000"):
         code_of(dataset, "train", ReadSettings(file_order=tuple(files)))

@@ -199,23 +199,23 @@ def stages(text: str) -> ReadSettings:
         ),
         (
             resume_on_hosts(DATASET, "train", hosts=2, to_hosts=1, consumed=2),
-            "what is left is shared among other hosts, which Position.set_states does",
+            "what is left is shared among other hosts, see Position.set_states",
         ),
         (
             toy(ReadSettings(batch=2, host=Host(index=0, count=2)), 2),
-            "nothing in it joins the gradients of 2 hosts",
+            "nothing in it joins the gradients of several hosts",
         ),
         (
             toy(ReadSettings(batch=2, buffer=4), mode="at-most-once"),
-            "--mode at-most-once is for a buffer without a seed",
+            "--mode at-most-once, which is not the exact order",
         ),
         (
             toy(ReadSettings(batch=2, buffer=4, buffer_seed=1)),
-            "--mode exactly-once is another order, and a position keeps the exact one",
+            "--mode exactly-once, which is not the exact order",
         ),
         (
             resume(DATASET, None, stages("zip(train, test) | batch(2)"), consumed=4),
-            "--format python writes these, and goes on after 4 examples",
+            "several datasets are read",
         ),
         (toy(ReadSettings(batch=2), 11), "nothing is left to train on, the order is at its end"),
         (

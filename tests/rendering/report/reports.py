@@ -7,6 +7,12 @@ from html.parser import HTMLParser
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.report.report import Report, report
+from shardctl.rendering.report.page import report_sections
+
+
+def section(made: Report, anchor: str) -> str:
+    """Return the body of a section of the page of a report."""
+    return next("".join(one.body) for one in report_sections(made) if one.anchor == anchor)
 
 
 @cache

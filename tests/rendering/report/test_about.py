@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import shardctl
-from shardctl.rendering.report.page import about_section
-from tests.rendering.report.reports import mnist, shared, text_of
+from tests.rendering.report.reports import mnist, section, shared, text_of
 
 
 def test_what_was_assumed_and_how_to_make_it_again() -> None:
     made = replace(mnist(), warnings=("that is odd",))
-    html = about_section(made).body
+    html = section(made, "about")
     text = text_of(html)
     assert "Nobody said how many hosts read: 8 are shown side by side" in text
     assert "That is odd" in text
@@ -23,4 +22,4 @@ def test_what_was_assumed_and_how_to_make_it_again() -> None:
 
 def test_nothing_assumed_is_not_mentioned() -> None:
     made = replace(shared(), notes=(), warnings=())
-    assert "assumed" not in about_section(made).body
+    assert "assumed" not in section(made, "about")

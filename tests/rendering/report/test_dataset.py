@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from shardctl.rendering.report.page import dataset_section
-from tests.rendering.report.reports import shared, text_of
+from tests.rendering.report.reports import section, shared, text_of
 
 
 def test_every_setting_is_there_with_who_says_so() -> None:
     made = shared()
-    html = dataset_section(made).body.replace("<wbr>", "")
+    html = section(made, "data").replace("<wbr>", "")
     stated, folded = html.split("defaults, which nobody changed</summary>")
     for item in made.in_force:
         assert item.name in (folded if item.origin.source == "default" else stated)
@@ -18,6 +17,6 @@ def test_every_setting_is_there_with_who_says_so() -> None:
 
 
 def test_the_dataset_and_its_shards() -> None:
-    text = text_of(dataset_section(shared()).body)
+    text = text_of(section(shared(), "data"))
     assert "dataset toy what is read of it train" in text
     assert "train 36 4 unknown 6 10 9.0 1.111" in text

@@ -12,7 +12,7 @@ import yaml
 
 import shardctl
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.readers.layout_file import dataset_from_layout
+from shardctl.readers.layout_document import dataset_from_layout
 from shardctl.rendering.eval import eval_document
 from shardctl.rendering.hosts.hosts import hosts_document
 from shardctl.rendering.lint import lint_document

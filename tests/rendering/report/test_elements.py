@@ -6,14 +6,11 @@ import pytest
 
 from shardctl.core.phrase import phrase
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.pictures.picture import Label, Numbers, Picture
 from shardctl.rendering.report.elements import (
-    cells_table,
     code,
     command,
     facts,
     figures,
-    folded,
     items,
     link,
     name,
@@ -24,6 +21,7 @@ from shardctl.rendering.report.elements import (
     table,
     wrapping,
 )
+from shardctl.rendering.text.picture import Picture, words
 from shardctl.rendering.text.tables import Column
 from tests.rendering.report.reports import text_of
 
@@ -34,18 +32,11 @@ _SHOWN = r"""<script>"'&amp;\u202e\x02\x03\x1b"""
 def test_text_of_others_is_text_everywhere() -> None:
     columns = [Column(heading=_BAD, align="left"), Column(heading="n")]
     picture = Picture(
-        name="p",
-        title=_BAD,
-        caption=_BAD,
-        alternative=_BAD,
-        note=_BAD,
-        height=20,
-        marks=(Label(x=0, y=10, text=_BAD),),
-        numbers=Numbers(headings=(_BAD,), rows=[(_BAD,)]),
+        name="p", title=_BAD, caption=_BAD, marks=(words(_BAD),), warnings=(_BAD,), note=_BAD
     )
     html = (
         *(plain(_BAD), name(_BAD), code(_BAD), sentence(_BAD), sentence(phrase("{}", _BAD))),
-        *(wrapping(_BAD), command(_BAD), folded(_BAD, ""), not_shown(NotShown(reason=_BAD))),
+        *(wrapping(_BAD), command(_BAD), not_shown(NotShown(reason=_BAD))),
         *(table(_BAD, columns, [[_BAD, "1"]]), facts([(_BAD, "")]), figures([picture])),
         sentence(phrase("{name!}", name=_BAD)),
     )
@@ -75,34 +66,14 @@ def test_arguments_of_a_sentence_are_code_as_options() -> None:
 def test_a_table_has_headings_in_both_directions_and_a_box_with_its_name() -> None:
     columns = [Column(heading="host", align="left"), Column(heading="examples")]
     html = table("What hosts read", columns, [["a", "1"], ["b", "2"]])
-    assert 'role="region" tabindex="0" aria-label="What hosts read"' in html
+    assert 'role="group" tabindex="0" aria-label="What hosts read"' in html
     assert html.count('<th scope="col"') == html.count('<th scope="row"') == 2
     assert '<td class="number">1</td>' in html
     assert text_of(html) == "What hosts read host examples a 1 b 2"
-    assert "<b>a</b>" in cells_table("c", columns, [["<b>a</b>", "1"]])
-
-
-def test_a_figure_alone_has_its_words_beside_it() -> None:
-    picture = Picture(
-        name="p",
-        title="t",
-        caption="c",
-        alternative="a",
-        height=9,
-        marks=(),
-        numbers=Numbers(headings=(), rows=[]),
-    )
-    assert 'class="figures alone"' in figures([picture])
-    assert 'class="figures"' in figures([picture, picture])
-    assert figures([]) == ""
-    # 9 + 120 units each: three are parted behind the first, four in the middle.
-    for count, first in ((3, 1), (4, 2), (5, 2)):
-        stacks = figures([picture] * count).split("<div>")[1:]
-        assert [stack.count("<figure") for stack in stacks] == [first, count - first]
 
 
 def test_nothing_is_nothing() -> None:
-    assert paragraph("") == items([]) == ""
+    assert paragraph("") == items([]) == figures([]) == ""
     assert paragraph("a", "quiet") == '<p class="quiet">a</p>\n'
     assert items(["a"]) == "<ul>\n<li>a</li>\n</ul>\n"
     assert link("hosts", "b") == '<a href="#hosts">b</a>'

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from shardctl.rendering.report.page import evaluation_section
-from tests.rendering.report.reports import lacking, shared, text_of
+from tests.rendering.report.reports import lacking, section, shared, text_of
 
 
 def test_a_hang_its_cures_and_the_call_that_pads() -> None:
-    html = evaluation_section(shared()).body
+    html = section(shared(), "evaluation")
     text = text_of(html)
     assert "36 examples on 2 hosts of 1 device, in batches of 4 a device, 4 a host." in text
     assert "Hangs at step 4, counted from 0: host 0 waits there for 1 host" in text
@@ -18,4 +17,4 @@ def test_a_hang_its_cures_and_the_call_that_pads() -> None:
 
 
 def test_an_evaluation_that_is_not_shown() -> None:
-    assert text_of(evaluation_section(lacking()).body).startswith("Not shown: tiny has no split")
+    assert text_of(section(lacking(), "evaluation")).startswith("Not shown: tiny has no split")

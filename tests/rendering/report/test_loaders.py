@@ -6,23 +6,19 @@ from dataclasses import replace
 
 from shardctl.planning.quality.loaders.compare import LoaderComparison
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.page import loaders_section
-from tests.rendering.report.reports import mnist, shared, text_of
+from tests.rendering.report.reports import mnist, section, shared, text_of
 
 
 def test_every_way_to_read_is_there() -> None:
     made = shared()
     assert isinstance(made.loaders, LoaderComparison)
-    section = loaders_section(made)
-    assert section is not None
-    text = text_of(section.body)
+    text = text_of(section(made, "loaders"))
     for way in made.loaders.ways:
         assert way.reader in text
     assert "36 examples in 4 shards, batches of 4, 2 hosts." in text
 
 
 def test_nobody_asked_or_it_cannot_be_shown() -> None:
-    assert loaders_section(mnist()) is None
-    section = loaders_section(replace(shared(), loaders=NotShown(reason="stages are of tf.data")))
-    assert section is not None
-    assert text_of(section.body) == "Not shown: stages are of tf.data"
+    assert 'id="loaders"' not in mnist().to_html()
+    made = replace(shared(), loaders=NotShown(reason="stages are of tf.data"))
+    assert text_of(section(made, "loaders")) == "Not shown: stages are of tf.data"

@@ -7,14 +7,13 @@ from dataclasses import replace
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.shown import NotShown
 from shardctl.rendering.quality.metrics import LABELS
-from shardctl.rendering.report.page import open_section, shuffle_section
-from tests.rendering.report.reports import lacking, mnist, shared, text_of
+from tests.rendering.report.reports import lacking, mnist, section, shared, text_of
 
 
 def test_the_verdict_and_every_metric_are_there() -> None:
     made = shared()
     assert isinstance(made.quality, Quality)
-    text = text_of(shuffle_section(made).body)
+    text = text_of(section(made, "shuffle"))
     assert f"The score is {made.quality.score.value:.4f} of 1;" in text
     for metric in made.quality.metrics:
         assert LABELS[metric.name] in text
@@ -23,39 +22,41 @@ def test_the_verdict_and_every_metric_are_there() -> None:
 
 
 def test_an_option_that_report_has_not_is_said_to_be_that_of_quality() -> None:
-    text = text_of(shuffle_section(mnist()).body)
+    text = text_of(section(mnist(), "shuffle"))
     assert "--example-bytes N says what it is (an option of shardctl quality )" in text
     assert text.count("an option of shardctl quality") == 1
 
 
 def test_an_order_that_nobody_can_know_says_so() -> None:
     made = replace(mnist(), is_open="TensorFlow draws a seed")
-    text = text_of(shuffle_section(made).body)
+    text = text_of(section(made, "shuffle"))
     assert "Nobody can know this order; what is shown is one order of many: TensorFlow" in text
 
 
 def test_a_part_that_is_not_shown_says_why_once() -> None:
-    text = text_of(shuffle_section(lacking()).body)
+    text = text_of(section(lacking(), "shuffle"))
     assert text.count("Not shown: the quality of an order needs 2 examples") == 1
-    made = replace(shared(), shard_map=NotShown(reason="no map"))
-    assert "Not shown: no map" in text_of(shuffle_section(made).body)
+    made = replace(shared(), quality=NotShown(reason="none"), shard_map=NotShown(reason="no map"))
+    assert text_of(section(made, "shuffle")) == "Not shown: none Not shown: no map"
+    alone = section(replace(shared(), quality=NotShown(reason="none")), "shuffle")
+    assert alone.count("<svg") == 1
 
 
 def test_which_files_are_open() -> None:
-    assert "<svg" in open_section(shared()).body
+    assert "<svg" in section(shared(), "open")
     made = replace(shared(), strips=NotShown(reason="nothing is read"))
-    assert text_of(open_section(made).body) == "Not shown: nothing is read"
+    assert text_of(section(made, "open")).endswith("Not shown: nothing is read")
 
 
 def test_what_slots_read_is_there_behind_a_buffer_too() -> None:
     made = shared()
     assert made.before_buffer is not None
     assert made.opened is not None
-    html = open_section(made).body
-    assert 'id="picture-opened"' in html
+    html = section(made, "open")
+    assert "What is read of the files, into the buffer" in html
     assert "What the shuffle buffer hands out" in html
     assert "Examples come from 2 files at a time." in text_of(html)  # of the two of host 0
-    alone = open_section(mnist()).body
+    alone = section(mnist(), "open")
     assert "buffer" not in alone
-    assert "Examples come from 1 file at a time. It is read to its end, and there" in text_of(alone)
+    assert "Examples come from 1 file at a time. It is read to its end, before" in text_of(alone)
     assert "turns" not in alone

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from shardctl.rendering.pictures.palette import DARK, LIGHT, Palette
-from shardctl.rendering.report.page import STYLE
+from shardctl.rendering.report.elements import STYLE
+from tests.rendering.pictures.test_palette import DARK, LIGHT
 
 _LEAST = 4.5  # WCAG 2.2, 1.4.3: of text to its background
 
@@ -20,14 +20,11 @@ def colors(scheme: str) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize(("scheme", "palette"), [("light", LIGHT), ("dark", DARK)])
-def test_pictures_lie_on_what_the_page_has(scheme: str, palette: Palette) -> None:
+@pytest.mark.parametrize(("scheme", "picture"), [("light", LIGHT), ("dark", DARK)])
+def test_pictures_lie_on_what_the_page_has(scheme: str, picture: dict[str, str]) -> None:
     found = colors(scheme)
-    assert (found["paper"], found["ink"], found["quiet"]) == (
-        palette.page,
-        palette.text,
-        palette.quiet,
-    )
+    inks = (picture["page"], picture["text"], picture["quiet"])
+    assert (found["paper"], found["ink"], found["quiet"]) == inks
 
 
 def luminance(color: str) -> float:

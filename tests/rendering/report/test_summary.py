@@ -8,20 +8,18 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.report.report import Report, report
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.report.page import evaluation_section
-from shardctl.rendering.report.summary import summary_section
-from tests.rendering.report.reports import lacking, mnist, shared, text_of
+from tests.rendering.report.reports import lacking, mnist, section, shared, text_of
 
 
 def said(made: Report) -> str:
-    return text_of(summary_section(made).body)
+    return text_of(section(made, "summary"))
 
 
 def test_an_order_that_nothing_shuffles_is_bad_and_what_would_help_is_named() -> None:
-    html = summary_section(mnist()).body
+    html = section(mnist(), "summary")
     assert "Is it shuffled? No shuffle Score 0.00 of 1" in text_of(html)
     assert "Most would help: " in text_of(html)
-    assert '<li class="bad">\n<h3>Is it shuffled?' in html
+    assert '<li class="bad">\n<h3><a href="#shuffle">Is it shuffled?' in html
 
 
 def test_hosts_by_files_do_not_keep_step() -> None:
@@ -58,16 +56,16 @@ def test_examples_that_are_lost_are_counted() -> None:
 
 def test_findings_are_counted_by_severity_and_linked() -> None:
     made = shared()
-    html = summary_section(made).body
-    assert 'href="#finding-0"' in html
+    html = section(made, "summary")
+    assert 'href="#findings"' in html
     assert "warning" in said(made)
 
 
 def test_what_nobody_said_is_counted() -> None:
-    assert said(mnist()).endswith("2 things that nobody said are assumed .")  # hosts, batch
+    assert said(mnist()).endswith("2 things are assumed that nobody said.")  # hosts, batch
     made = report("mnist", settings={"batch": 8})
-    assert said(made).endswith("One thing that nobody said is assumed .")
-    assert 'href="#about"' in summary_section(made).body
+    assert said(made).endswith("One thing is assumed that nobody said.")
+    assert 'href="#about"' in section(made, "summary")
     assert "assumed" not in said(report("mnist", settings={"batch": 8}, hosts=1))
 
 
@@ -89,9 +87,9 @@ def test_an_evaluation_that_tfds_refuses_does_not_begin() -> None:
     text = said(made)
     assert "Does the evaluation end? Refused TFDS refuses an InputContext with fewer files" in text
     assert "hangs" not in text
-    body = text_of(evaluation_section(made).body)
+    body = text_of(section(made, "evaluation"))
     assert "Refused: TFDS refuses an InputContext with fewer files than hosts: 2 for 4." in body
-    assert "Refused" not in text_of(evaluation_section(shared()).body)
+    assert "Refused" not in text_of(section(shared(), "evaluation"))
 
 
 def test_a_pipeline_without_an_order_is_not_said_to_be_sound() -> None:

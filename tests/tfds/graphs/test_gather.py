@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pytest
 
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.readers.tfds_metadata import read_tfds_folder
@@ -37,12 +39,22 @@ def test_records_come_in_the_order_asked_for(tmp_path: Path) -> None:
             add_cases()
 
 
-def test_a_file_is_read_on_where_it_was_left(tmp_path: Path) -> None:
+def test_a_file_is_read_on_where_it_was_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     dataset = read_tfds_folder(build_dataset(tmp_path, splits={"train": [400]}))
     source = FileSource(dataset=dataset, codes=ExampleCodes(dataset, ["train"]), with_ids=False)
+    opened = []
+    real = FileSource._open
+
+    def opening(self: FileSource, file: int, start: int) -> Any:
+        opened.append((file, start))
+        return real(self, file, start)
+
+    monkeypatch.setattr(FileSource, "_open", opening)
     for start in range(0, 400, 100):
         source.elements(np.arange(start, start + 100))
-    assert (source.num_read, source.num_skipped) == (400, 0)
+    assert opened == [(0, 0)]
 
 
 def test_elements_of_a_node_are_those_of_the_dataset() -> None:

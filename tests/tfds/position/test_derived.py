@@ -129,7 +129,9 @@ def test_batches_are_counted_as_they_are_made(builder: Any) -> None:
     assert first(SETTINGS, lambda ds: ds.batch(5, num_parallel_calls=2), batch=5) == 5
     assert first(BATCHED, as_it_is) == 4
     assert first(BATCHED, lambda ds: ds.unbatch().batch(3), batch=3) == 3
-    with pytest.raises(UsageError, match=r"batches are handed out .* count\(.., batch=N\)"):
+    with pytest.raises(
+        UsageError, match=r"batches are handed out.* examples are counted; count\(.., batch=N\)"
+    ):
         first(SETTINGS, lambda ds: ds.batch(5))
     with pytest.raises(UsageError, match="examples are handed out, and batches are counted"):
         first(SETTINGS, as_it_is, batch=5)

@@ -13,7 +13,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.training.records import RecordReader, has_small_records, kernel_shuffle
+from shardctl.tfds.training.records import RecordReader, kernel_shuffle
 from tests.core.shuffle.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 
@@ -128,21 +128,3 @@ def test_elements_that_are_no_tensors_are_shuffled_as_they_are(tf: Any) -> None:
         assert tf.sparse.to_dense(found["sparse"]).numpy().tolist() == [number, 0]
         assert list(found["dataset"].as_numpy_iterator()) == list(range(number))
         assert found["none"] is None
-
-
-@pytest.mark.parametrize(("num_bytes", "expected"), [(1000, True), (1025, False)])
-def test_records_are_small_by_their_mean_size(
-    tmp_path: Path, num_bytes: int, *, expected: bool
-) -> None:
-    import tensorflow_datasets as tfds
-
-    features = tfds.features.FeaturesDict({"text": tfds.features.Text()})
-    empty = len(features.serialize_example({"text": ""}))
-    folder = build_dataset(
-        tmp_path,
-        splits={"train": [2, 3]},
-        features=features,
-        example=lambda _: {"text": "x" * (num_bytes - empty)},
-    )
-    found = dataset_of(tfds.builder_from_directory(folder))
-    assert has_small_records(found) is expected

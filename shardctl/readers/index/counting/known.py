@@ -1,4 +1,4 @@
-"""Counts that need not be made again: of the user's cache folder, a layout, an index of shards.
+"""Counts that need not be made again: of the user's cache folder, and of a layout.
 
 The cache folder keeps a file of counts for each folder of record files: by name, size and version,
 of those whose version says something. What was checked too serves those who only count.
@@ -23,7 +23,6 @@ from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import split_path
 from shardctl.readers.index.runner import FileToCount
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.records.sidecars import Sidecars
 
 if TYPE_CHECKING:
     from shardctl.readers.index.document import IndexedFile, IndexedLayout
@@ -40,16 +39,10 @@ class Known:
     """What is known of files, and what becomes known as they are counted.
 
     failed: a line about what went wrong with the cache; counting goes on without it.
-    num_said: files whose count was taken from their index, of shards that are packed in a way that
-        nothing here unpacks. It is asked each time, and kept by nobody: another index would say it
-        of the same file.
     """
 
-    def __init__(
-        self, cache: Path | None, layout: IndexedLayout | None, sidecars: Sidecars | None
-    ) -> None:
-        self.num_said = 0
-        self._cache, self._sidecars = cache, sidecars
+    def __init__(self, cache: Path | None, layout: IndexedLayout | None) -> None:
+        self._cache = cache
         self._rows: dict[str, dict[str, _Row]] = {}
         self._changed: set[str] = set()
         self._next_writing = time.monotonic() + _EVERY
@@ -61,12 +54,8 @@ class Known:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A line for each thing that went wrong, and how many counts nobody made."""
-        warnings = () if self.failed is None else (self.failed,)
-        if not self.num_said:
-            return warnings
-        said = f"{self.num_said} files are packed in a way that is not unpacked here: their counts"
-        return (*warnings, f"{said} are those of index.json")
+        """What went wrong, one line at the most."""
+        return () if self.failed is None else (self.failed,)
 
     def find(self, task: FileToCount) -> FileContents | None:
         """Return what is known of a file, None where nothing is."""
@@ -86,11 +75,7 @@ class Known:
                 contents = _contents(file, then.num_records, compression=packed)
                 self.keep(task, contents)
                 return contents
-        if not self._sidecars or task.file_format != "mds":
-            return None
-        count = self._sidecars.count_instead(file)
-        self.num_said += count is not None
-        return None if count is None else _contents(file, count)
+        return None
 
     def keep(self, task: FileToCount, contents: FileContents) -> None:
         """Note what a whole file holds; it is written with others."""
@@ -163,13 +148,11 @@ def _read(path: Path) -> dict[str, _Row]:
 
 
 @contextmanager
-def known_counts(
-    *, cache: bool, earlier: str | os.PathLike[str] | None, sidecars: Sidecars | None = None
-) -> Iterator[Known]:
+def known_counts(*, cache: bool, earlier: str | os.PathLike[str] | None) -> Iterator[Known]:
     """Open what is known: the user's cache, and a layout where a file of `index` is there."""
     layout = None if earlier is None else read_earlier(os.fspath(earlier))
     folder = cache_folder(os.environ) if cache else None
-    known = Known(folder, layout, sidecars)
+    known = Known(folder, layout)
     if cache and folder is None:
         known.failed = "no home folder to keep counts in; set SHARDCTL_CACHE_DIR"
     try:

@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain
 
-from shardctl.core.phrase import phrase
+from shardctl.core.phrase import refused
 from shardctl.core.text import quoted
-from shardctl.errors import DatasetError, UsageError
+from shardctl.errors import DatasetError
 from shardctl.files.stores.concurrently import as_answered
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.index.counting.child import begin, connected, receive, send, start_child
@@ -98,13 +98,12 @@ def checked_jobs(jobs: int | None, runner: object = None) -> int | None:
         UsageError: fewer than one, or more than a machine takes; or another runner counts.
     """
     if jobs is not None and runner is not None:
-        raise UsageError(
-            phrase("{jobs!} with {runner}: it knows itself how many workers count", jobs=jobs)
-        )
+        text = "{jobs!} with {runner}: it knows itself how many workers count"
+        raise refused(text, jobs=jobs)
     if jobs is not None and jobs < 1:
-        raise UsageError(phrase("{jobs!}: at least 1 process has to count", jobs=jobs))
+        raise refused("{jobs!}: at least 1 process has to count", jobs=jobs)
     if jobs is not None and jobs > _MOST_JOBS:
-        raise UsageError(phrase("{jobs!}: at most {} processes are started", _MOST_JOBS, jobs=jobs))
+        raise refused("{jobs!}: at most {} processes are started", _MOST_JOBS, jobs=jobs)
     return jobs
 
 
@@ -174,9 +173,7 @@ def _lost(child: subprocess.Popen[bytes], batch: list[FileToCount]) -> DatasetEr
         memory = ", as a system does that runs out of memory" if code == -signal.SIGKILL else ""
         how = f"was ended by {signal.Signals(-code).name}{memory}"
     what = quoted(batch[0].file.path, 200)
-    return DatasetError(
-        phrase("the process that counted {} {}; fewer {jobs} take less memory", what, how)
-    )
+    return DatasetError(f"the process that counted {what} {how}; fewer --jobs take less memory")
 
 
 def _batches(files: Iterable[FileToCount]) -> Iterator[list[FileToCount]]:

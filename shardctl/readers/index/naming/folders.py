@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from shardctl.core.text import choices, did_you_mean, quoted
 from shardctl.errors import ShardctlError
-from shardctl.files.stores.store import Store, StoredFile
+from shardctl.files.stores.store import Store
 from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote, split_path
 from shardctl.readers.dataset_name import snake_case, version_key
 from shardctl.readers.index.naming.globs import ANY_FOLDERS, glob_regex, is_glob, sharded_regex
@@ -81,47 +81,29 @@ def nothing_in(store: Store, folder: str) -> str:
 def no_match(store: Store, path: str) -> str:
     """Return that a path means no file, and what is near."""
     folder, name = split_path(path)
-    sharded = sharded_regex(name)
     if not is_remote(path) and has_lost_a_slash(path):
         return f"no file matches {quoted(path, 200)}; {A_SLASH_LOST}"
     if not is_glob(folder) and not store.is_folder(folder.rstrip("/") or "/"):
         return f"no file matches {quoted(path, 200)}; there is no folder {quoted(folder, 200)}"
     names = [] if is_glob(folder) else _names(store, folder)
-    if sharded is not None and not is_glob(folder):
-        totals = {int(found["total"]) for other in names if (found := sharded[0].fullmatch(other))}
-        prefix, _, rest = name.rpartition("@")
-        suffix = rest.lstrip("0123456789*")
-        there = [f"{prefix}@{total}{suffix}" for total in sorted(totals)]
-        said = f"there are files of {choices(there, 4)}" if there else _near(prefix, names)
-        return f"no file matches {quoted(path, 200)}; {said}".removesuffix("; ")
-    if is_glob(name) or is_glob(folder):
-        return f"no file matches {quoted(path, 200)}; {_near(name, names)}".removesuffix("; ")
-    if not is_remote(path) and os.path.islink(path) and not os.path.exists(path):
-        return (
-            f"{quoted(path, 200)} is a link to {quoted(os.readlink(path), 200)}, which is not there"
-        )
-    if not is_remote(path) and os.path.exists(path):
+    near = did_you_mean(name.partition("@")[0], names).rstrip()
+    near = near or (f"its folder has {choices(names, 4)}" if names else "")
+    if is_glob(path) or sharded_regex(name) is not None:
+        return f"no file matches {quoted(path, 200)}; {near}".removesuffix("; ")
+    if not is_remote(path) and os.path.lexists(path):
         return f"{quoted(path, 200)} is neither a file nor a folder; record files are regular files"
-    return f"no such file or folder: {quoted(path, 200)}; {_near(name, names)}".removesuffix("; ")
-
-
-def _near(name: str, names: list[str]) -> str:
-    near = did_you_mean(name, names).rstrip()
-    return near or (f"its folder has {choices(names, 4)}" if names else "")
+    return f"no such file or folder: {quoted(path, 200)}; {near}".removesuffix("; ")
 
 
 def _names(store: Store, folder: str) -> list[str]:
     """Return names of a folder, sorted; none where it cannot be listed."""
     folder = folder.rstrip("/") or "/"
     try:
-        files = [split_path(file.path)[1] for file in _first(store, folder)]
-        return sorted([*files, *(f"{name}/" for name in store.subfolders(folder))])
+        files = itertools.islice(store.scan(folder), _LOOKED_AT)
+        names = [split_path(file.path)[1] for file in files]
+        return sorted([*names, *(f"{name}/" for name in store.subfolders(folder))])
     except ShardctlError:
         return []
-
-
-def _first(store: Store, folder: str) -> Iterator[StoredFile]:
-    return itertools.islice(store.scan(folder), _LOOKED_AT)
 
 
 # The name and version of a dataset, by the folder that its files are in.

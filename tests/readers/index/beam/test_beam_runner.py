@@ -154,7 +154,7 @@ def test_what_was_counted_comes_back_through_the_folder_that_is_named(
     answers = beam_runner(f"--temp_location={place}").count(tasks)
     first = next(answers)
     (made,) = place.iterdir()
-    assert {path.name.partition("-")[0] for path in made.iterdir()} == {"files", "whole", "broken"}
+    assert {path.name.partition("-")[0] for path in made.iterdir()} == {"files", "counts"}
     assert len([first, *answers]) == len(tasks)
     assert list(place.iterdir()) == []
 

@@ -29,7 +29,7 @@ def task(
 def kept(
     folder: Path, *tasks: FileToCount, num_records: int = 5, compression: Compression | None = None
 ) -> Known:
-    known = Known(folder, None, None)
+    known = Known(folder, None)
     for one in tasks:
         known.keep(one, FileContents(num_records=num_records, compression=compression))
     known.write()
@@ -37,7 +37,7 @@ def kept(
 
 
 def found(folder: Path, *tasks: FileToCount) -> list[int | None]:
-    known = Known(folder, None, None)
+    known = Known(folder, None)
     answers = [known.find(one) for one in tasks]
     assert known.warnings == ()
     return [None if answer is None else answer.num_records for answer in answers]
@@ -73,7 +73,7 @@ def test_names_of_any_bytes_are_known(tmp_path: Path) -> None:
 
 def test_compression_is_kept(tmp_path: Path) -> None:
     kept(tmp_path, task(), compression="GZIP")
-    answer = Known(tmp_path, None, None).find(task())
+    answer = Known(tmp_path, None).find(task())
     assert answer == FileContents(num_records=5, num_bytes=9, compression="GZIP")
 
 

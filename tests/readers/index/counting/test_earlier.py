@@ -22,7 +22,7 @@ LAYOUT = IndexedLayout(
     paths=[],
     globs={},
 )
-KNOWN = Known(None, LAYOUT, None)
+KNOWN = Known(None, LAYOUT)
 
 
 def find(

@@ -26,10 +26,10 @@ def metadata(serialized: pa.Buffer) -> bytes:
 def test_the_rows_and_the_body_of_a_batch(num_rows: int) -> None:
     serialized = batch(num_rows).serialize()
     head = metadata(serialized)
-    found = read_message(head)
-    assert (found.kind, found.num_rows) == ("rows", num_rows)
-    assert 8 + len(head) + found.num_bytes == serialized.size
-    assert pa.ipc.read_message(serialized).body.size == found.num_bytes
+    kind, rows, num_bytes = read_message(head)
+    assert (kind, rows) == (3, num_rows)
+    assert 8 + len(head) + num_bytes == serialized.size
+    assert pa.ipc.read_message(serialized).body.size == num_bytes
 
 
 def test_a_batch_is_as_long_as_its_first_column() -> None:
@@ -39,15 +39,14 @@ def test_a_batch_is_as_long_as_its_first_column() -> None:
         if head[place : place + 8] == three:
             damaged = head[:place] + (7 << 40).to_bytes(8, "little") + head[place + 8 :]
             try:
-                assert read_message(damaged).num_rows == 3
+                assert read_message(damaged)[1] == 3
             except ValueError as error:
                 num_refused += "3" in str(error)
     assert num_refused == 2  # the length of the batch, and that of its first column
 
 
 def test_a_schema_has_no_rows() -> None:
-    found = read_message(metadata(batch(3).schema.serialize()))
-    assert (found.kind, found.num_rows, found.num_bytes) == ("schema", 0, 0)
+    assert read_message(metadata(batch(3).schema.serialize())) == (1, 0, 0)
 
 
 def test_any_bytes_are_read_or_refused() -> None:
@@ -59,7 +58,7 @@ def test_any_bytes_are_read_or_refused() -> None:
             damaged[rng.randrange(len(head))] = rng.randrange(256)
         data = bytes(damaged[: rng.randrange(len(head) + 1)] if rng.random() < 0.3 else damaged)
         try:
-            assert read_message(data).num_rows >= 0
+            assert read_message(data)[1] >= 0
         except ValueError as error:
             num_refused += bool(str(error))
     assert 500 < num_refused < 4000

@@ -24,7 +24,7 @@ def written(folder: Path, document: dict[str, Any]) -> Sidecars:
 
 
 def said_of(sidecars: Sidecars, *paths: Path) -> dict[str, list[int]]:
-    return {path.name: [e.num_examples for e in sidecars.expected(str(path))] for path in paths}
+    return {path.name: [e.num_examples for e in sidecars.said.get(str(path), [])] for path in paths}
 
 
 def test_tfds_says_the_length_of_each_shard(tmp_path: Path) -> None:
@@ -36,8 +36,8 @@ def test_tfds_says_the_length_of_each_shard(tmp_path: Path) -> None:
         "toy-train.tfrecord-00002-of-00003": [4],
         "toy-test.tfrecord-00000-of-00001": [1],
     }
-    assert info.expected(f"{folder}/toy-train.tfrecord-00003-of-00003") == []
-    assert info.expected("elsewhere/toy-test.tfrecord-00000-of-00001") == []
+    assert info.said.get(f"{folder}/toy-train.tfrecord-00003-of-00003", []) == []
+    assert info.said.get("elsewhere/toy-test.tfrecord-00000-of-00001", []) == []
     assert info.absent(set()) == []
 
 

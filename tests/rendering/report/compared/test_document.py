@@ -9,10 +9,9 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.files.yaml_text import parse_yaml
 from shardctl.planning.quality.quality import quality
-from shardctl.planning.report.compare import compare_sides
-from shardctl.planning.report.compared_side import Side
+from shardctl.planning.report.compare import Side, compare_sides
 from shardctl.rendering.quality.quality import quality_document
-from shardctl.rendering.report.compared_page import comparison_document
+from shardctl.rendering.report.compared import comparison_document
 from tests.planning.diff.diff_cases import dataset_of
 
 TOY = dataset_of({"train": (30, 40, 50), "test": (10, 7)})

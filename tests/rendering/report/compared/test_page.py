@@ -11,9 +11,8 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
-from shardctl.planning.report.compare import ReportComparison, compare_sides
-from shardctl.planning.report.compared_side import Side
-from shardctl.rendering.report.compared_page import comparison_body, comparison_page
+from shardctl.planning.report.compare import ReportComparison, Side, compare_sides
+from shardctl.rendering.report.compared import comparison_body, comparison_page
 from tests.cases import FUZZ, check_cases
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs
 from tests.rendering.pictures.drawn import HOSTILE
@@ -69,7 +68,7 @@ def test_hosts_that_nobody_stated_are_said_where_they_are_used(
 def test_answers_of_orders_that_part() -> None:
     shuffled = side("b.yaml", buffer=120, buffer_seed=3, batch=8)
     page = page_of(compared(side("a.yaml", cycle=1, batch=8), shuffled))
-    assert answers(page) == ["No", "B", "4 differ"]
+    assert answers(page) == ["No", "B"]
     assert "a.yaml and b.yaml first differ at position 0 of 120." in text_of(page[15:])
     backwards = page_of(compared(shuffled, side("a.yaml", cycle=1, batch=8)))
     assert answers(backwards)[1] == "A"
@@ -77,7 +76,7 @@ def test_answers_of_orders_that_part() -> None:
 
 def test_answers_of_equal_pipelines() -> None:
     page = page_of(compared(side("a.yaml", block=2), side("b.yaml", block=2)))
-    assert answers(page) == ["Yes", "About the same", "Yes"]
+    assert answers(page) == ["Yes", "About the same"]
     assert "a.yaml and b.yaml: the same, the order of 120 examples." in text_of(page[15:])
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.rendering.eval import eval_table
-from shardctl.rendering.terminal.steps import step_lines
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
 from tests.cases import check_cases, few_or_many
 from tests.rendering.pictured import dataset, evaluations
+from tests.rendering.pictures.drawn import drawn
 
 
 def odd(**options: Any) -> Evaluation:
@@ -23,13 +23,13 @@ def odd(**options: Any) -> Evaluation:
 
 
 def lines(evaluation: Evaluation, width: int = 80, *, color: bool = False) -> list[str]:
-    screen = Screen(width=width, color=color, pictures=True)
-    return "".join(step_lines(evaluation, screen)).splitlines()
+    return drawn(evaluation, width, color=color)
 
 
 def test_the_host_that_waits_has_a_longer_row_and_the_step_a_mark() -> None:
     assert lines(odd(hosts=8)) == [
-        "steps of each host (█ full batch, ▒ not full): all rows must end together",
+        "To see: the steps of each host: all rows must end together.",
+        "█ full batch, ▒ not full",
         "   0  ████ ▒▒▒▒   2 waits",
         *[f"   {host}  ████        1 done" for host in range(1, 8)],
         "step  0         2",
@@ -39,7 +39,7 @@ def test_the_host_that_waits_has_a_longer_row_and_the_step_a_mark() -> None:
 
 def test_without_a_hang_there_is_no_mark() -> None:
     # 1366 = 2 * 512 + 342, two hosts of three
-    assert lines(odd())[1:] == [
+    assert lines(odd())[2:] == [
         *[f"   {host}  ████ ████ ▒▒▒▒   3" for host in range(3)],
         "step  0              3",
     ]
@@ -47,18 +47,15 @@ def test_without_a_hang_there_is_no_mark() -> None:
 
 def test_padding_and_what_is_lost_have_marks_of_their_own() -> None:
     padded = lines(odd(hosts=8, remainder="pad"))
-    assert padded[:2] == [
-        "steps of each host (█ full batch, ▒ not full, ░ padding): all rows must end",
-        "together",
-    ]
+    assert padded[1] == "█ full batch, ▒ not full, ░ padding"
     assert padded[2:4] == ["   0  ████ ▒▒▒▒   2", "   1  ████ ░░░░   2"]
     dropped = lines(odd(hosts=8, remainder="drop"))
-    assert dropped[1:3] == ["   0  ████ x      1", "   1  ████        1"]
+    assert dropped[2:4] == ["   0  ████ x      1", "   1  ████        1"]
 
 
 def test_the_first_of_many_steps_are_folded_and_the_last_are_told_apart() -> None:
     found = lines(evaluate(dataset(1_000_001, name="test"), batch=1, hosts=2))
-    first, second = found[1], found[2]
+    first, second = found[2], found[3]
     assert first.count("█") == second.count("█") + 1
     assert "…" in first
     assert first.endswith("500,001 waits")
@@ -67,7 +64,7 @@ def test_the_first_of_many_steps_are_folded_and_the_last_are_told_apart() -> Non
 
 def test_many_hosts_are_two_rows() -> None:
     found = lines(evaluate(dataset(10_001, name="test"), batch=1, hosts=100_000), 40)
-    assert [line.split() for line in found[2:5]] == [
+    assert [line.split() for line in found[3:6]] == [
         ["0–10,000", "████", "1", "waits"],
         ["10,001–99,999", "0", "done"],
         ["step", "0", "1"],
@@ -98,18 +95,16 @@ def test_where_there_is_little_room_words_are_shorter() -> None:
     )
     found = lines(answer, 40)
     # Hosts that are together do not all make the steps that the most of them makes.
-    assert found[:2] == [
-        "steps of each host (█ full batch, ▒ not",
-        "full, or of some of them): all rows must",
-    ]
+    assert found[2:4] == ["█ full batch, ▒ not full, or of some of", "them"]
     assert all(len(line) <= 40 for line in found)
-    assert [line.split()[-1] for line in found[3:-2]][-2:] == ["waits", "done"]
+    assert [line.split()[-1] for line in found[4:-2]][-2:] == ["waits", "done"]
     assert any(line.endswith(" 100,000–1,000,000 waits") for line in lines(answer, 80))
 
 
 @pytest.mark.parametrize("hosts", [1, 4])
-def test_nothing_to_evaluate_has_no_picture(hosts: int) -> None:
-    assert lines(evaluate(dataset(0, name="test"), batch=8, hosts=hosts)) == []
+def test_where_nothing_is_evaluated_there_is_nothing_to_see(hosts: int) -> None:
+    evaluation = evaluate(dataset(0, name="test"), batch=8, hosts=hosts)
+    assert lines(evaluation) == ["To see: nothing, for there are no examples."]
 
 
 @few_or_many(10, 30)

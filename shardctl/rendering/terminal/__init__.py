@@ -1,1 +1,0 @@
-"""Pictures in a terminal: braille dots, sparks, bars and strips, as lines of text."""
