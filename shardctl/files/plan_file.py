@@ -273,12 +273,6 @@ def instruction_rows(plan: ResumePlan) -> RecordStream:
     )
 
 
-def record_size(reads: Reads) -> int:
-    """Return about how many bytes an instruction takes in a plan file."""
-    record = reads.select(slice(-1, None))
-    return len("".join(to_json({"file_instructions": _records(record)}))) - 33
-
-
 # Plan files: what `shardctl resume` wrote, read back and known to be whole.
 
 _REQUIRED = re.findall(

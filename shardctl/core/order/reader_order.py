@@ -327,11 +327,6 @@ class ReaderOrder(Order):
             "nothing is left over to share"
         )
 
-    @property
-    def reads_by_epoch(self) -> bool:
-        """Whether an epoch is a reading of its own, which no buffer mixes."""
-        return self.has_blocks and not self.is_one_stream
-
     def stream_of(self, epoch: int) -> tuple[int, int]:
         """Return (stream, where in it the epoch begins): of files that repeat there is one."""
         return (0, epoch * self.epoch_size) if self.is_one_stream else (epoch, 0)
