@@ -13,7 +13,7 @@ from typing import Literal
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import EqualByItems, Int64s
+from shardctl.core.arrays import EqualByItems, Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved, default_spec
@@ -246,23 +246,15 @@ def host_groups(evaluation: Evaluation, most: int) -> tuple[HostGroup, ...]:
     }
     for way in REMAINDERS:
         columns[way] = evaluation.num_steps(way)
-    labels = _labels(evaluation, columns, most)
-    by_label = np.argsort(labels, kind="stable")
-    starts = np.flatnonzero(np.diff(labels[by_label], prepend=-1))
-    first = by_label[starts]
-    ends = np.append(starts[1:], len(labels))
-    last, counts = by_label[ends - 1], ends - starts
-    spans = {name: _spans(column[by_label], starts) for name, column in columns.items()}
-    return tuple(
-        HostGroup(
-            first=int(first[row]),
-            last=int(last[row]),
-            count=int(counts[row]),
-            steps={way: spans[way][row] for way in REMAINDERS},
-            **{name: spans[name][row] for name in columns if name not in REMAINDERS},
-        )
-        for row in np.argsort(first).tolist()
-    )
+    labels, groups = _labels(evaluation, columns, most), []
+    for label in distinct(labels).tolist():
+        hosts = np.flatnonzero(labels == label)
+        own = {name: column[hosts] for name, column in columns.items()}
+        spans = {name: (int(column.min()), int(column.max())) for name, column in own.items()}
+        steps = {way: spans.pop(way) for way in REMAINDERS}
+        first, last = int(hosts[0]), int(hosts[-1])
+        groups.append(HostGroup(first=first, last=last, count=len(hosts), steps=steps, **spans))
+    return tuple(sorted(groups, key=lambda group: group.first))
 
 
 def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) -> Int64s:
@@ -284,11 +276,6 @@ def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) ->
     others = int(labels.max())
     ranges: Int64s = np.where(labels == 0, 0, 1 + (labels - 1) * (most - 1) // others)
     return ranges
-
-
-def _spans(column: Int64s, starts: Int64s) -> list[Span]:
-    least, most = np.minimum.reduceat(column, starts), np.maximum.reduceat(column, starts)
-    return list(zip(least.tolist(), most.tolist(), strict=True))
 
 
 EVAL_SPLITS = ("test", "validation")
