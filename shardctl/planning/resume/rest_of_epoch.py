@@ -311,10 +311,8 @@ def order_to_resume(
         raise UnpredictableOrderError(
             phrase(
                 "{buffer} without a seed: only the seed of that very run tells what the buffer held"
-                " ({buffer_seed=N} or {global_seed=N}; any other makes a wrong plan); without it "
-                "{mode=at-most-once} repeats nothing and loses what the buffer held, and "
-                "{mode=at-least-once} with {risk=R} reads the last buffers again, so that fewer "
-                "than R examples are lost on the average"
+                " ({buffer_seed=N} or {global_seed=N}); without it {mode=at-most-once} loses that, "
+                "and {mode=at-least-once} with {risk=R} reads the last buffers again"
             )
         )
     return planned
