@@ -34,18 +34,19 @@ from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, order_of
 from shardctl.planning.pinned_sources import resolved_reading
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.hosts import HostsMode, resume_on_hosts
-from shardctl.planning.resume.rest_of_epoch import order_to_resume
-from shardctl.planning.resume.resume import BufferMode, resume_order
-from shardctl.planning.resume.seen import resume_unseen_of
-from shardctl.planning.resume.stopped_hosts import (
+from shardctl.planning.resume.hosts import (
+    HostsMode,
     OldHost,
     left_by_example,
     num_read_of,
     old_orders,
+    resume_on_hosts,
     stopped_hosts,
     undropped,
 )
+from shardctl.planning.resume.rest_of_epoch import order_to_resume
+from shardctl.planning.resume.resume import BufferMode, resume_order
+from shardctl.planning.resume.seen import resume_unseen_of
 
 _PIECE = 1 << 20
 MAX_COUNTED = 1 << 30  # examples of the splits, which are counted one by one in 4 bytes each

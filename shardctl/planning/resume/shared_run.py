@@ -18,15 +18,15 @@ from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_pl
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import PlannedOrder, order_of
-from shardctl.planning.resume.hosts import even_shares
+from shardctl.planning.resume.hosts import (
+    LeftOver,
+    OldHost,
+    even_shares,
+    left_of_hosts,
+)
 from shardctl.planning.resume.proof import without_dropping
 from shardctl.planning.resume.rest_of_epoch import ResumePoint, plan_of, resume_point, shuffle_state
 from shardctl.planning.resume.resume import calls_after_read, further_epochs, resume_order
-from shardctl.planning.resume.stopped_hosts import (
-    LeftOver,
-    OldHost,
-    left_of_hosts,
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
