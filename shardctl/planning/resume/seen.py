@@ -110,11 +110,7 @@ def resume_unseen_of(
             calls_after_read(settings, "exactly-once", settings.epochs) if on_tf_data else ()
         ),
         advice=() if on_tf_data else _OF_SUBSET,
-        warnings=(
-            *resolved.warnings,
-            *_outside(len(own) - num_seen, resolved.spec),
-            *_left_out_by_stages(settings),
-        ),
+        warnings=tuple(_warnings(resolved, settings, len(own) - num_seen)),
     )
 
 
@@ -180,18 +176,16 @@ def _without(reads: Reads, firsts: Int64s, seen: Int64s) -> Reads:
     return reads.select(row).trimmed(starts - firsts[row], ends - starts)
 
 
-def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
-    if not num_outside:
-        return ()
-    return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
-
-
-def _left_out_by_stages(settings: ReadSettings) -> Iterator[str]:
-    """Yield that what stages leave out counts as unseen, for a log does not have it."""
+def _warnings(resolved: Resolved, settings: ReadSettings, num_outside: int) -> Iterator[str]:
+    yield from resolved.warnings
+    if num_outside:
+        yield f"{num_outside:,} of the seen examples lie outside of what is read of {resolved.spec}"
+    # What stages leave out counts as unseen, for a log does not have it.
     cuts = (
-        f"{text_of_part(stage)} leaves out examples, which no log has: they count as unseen, and "
-        "the stages are to leave them out again"
-        for stage in parts_of(stages_of(settings))
-        if isinstance(stage, Take | Skip | Filter | Opaque)
+        p for p in parts_of(stages_of(settings)) if isinstance(p, Take | Skip | Filter | Opaque)
     )
-    yield from islice(cuts, 1)
+    for stage in islice(cuts, 1):
+        yield (
+            f"{text_of_part(stage)} leaves out examples, which no log has: they count as unseen, "
+            "and the stages are to leave them out again"
+        )
