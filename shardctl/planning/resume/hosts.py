@@ -240,22 +240,41 @@ def _left_of_epoch(old: Sequence[OldHost], epoch: int) -> Reads:
     if rests:
         emitted = [host.point.emitted if _is_in(host, epoch) else None for host in old]
         return joined([one.left(at).runs() for one, at in zip(rests, emitted, strict=True)])
+    reads_all = old[0].order.settings.host_mode.reads_all
+    return (_left_of_all if reads_all else _left)(old, epoch)
+
+
+def _left(old: Sequence[OldHost], epoch: int) -> Reads:
+    """Return what the hosts have left of one epoch, each of them reading its own rows."""
     several = []
     for host in old:
         reads, reading = host.order.reads, host.order.reading(epoch)
-        num_read, pending = num_read_of(host, epoch), pending_of(host, epoch)
-        if host.order.settings.host_mode.reads_all:  # and every n-th example is its own
-            behind = np.arange(num_read, host.order.epoch_size)
-            own = reads_at(reads, reading, np.concatenate([behind, pending]))
-        else:
-            own = rest_of_reading(reads, reading, num_read)
-            if len(pending):
-                own = joined([own, reads_at(reads, reading, pending)])
+        own = [rest_of_reading(reads, reading, num_read_of(host, epoch))]
+        if len(pending := pending_of(host, epoch)):
+            own.append(reads_at(reads, reading, pending))
         # A host's own runs first: in the order of the files the rows of all need no sort.
-        several.append(own.runs())
+        several.append(joined(own).runs())
         del reading
         host.order.forget_readings()
     return joined(several)
+
+
+def _left_of_all(old: Sequence[OldHost], epoch: int) -> Reads:
+    """Return what the hosts have left of one epoch, all of them reading the same rows.
+
+    Host i of n has examples i, i + n, ... of the reading. From where the foremost host is on
+    all are left; before that, and in the buffers, they are left one by one.
+    """
+    num_hosts, reads = len(old), old[0].order.reads
+    reading = replace(old[0].order.reading(epoch), stride=1, phase=0)
+    num_read = [num_read_of(host, epoch) for host in old]
+    foremost, single = max(num_read), []
+    for index, host in enumerate(old):
+        between = np.arange(num_read[index], min(foremost, host.order.epoch_size))
+        own = np.concatenate([between, pending_of(host, epoch)])
+        single.append(own * num_hosts + index)
+    rest = rest_of_reading(reads, reading, foremost * num_hosts)
+    return joined([reads_at(reads, reading, np.concatenate(single)), rest])
 
 
 def _is_in(host: OldHost, epoch: int) -> bool:

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, distinct
+from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved
@@ -130,10 +130,13 @@ def prove(
 def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None) -> Proof:
     if plan.from_seen:
         # The share of a host, read in whatever order, each example of it once.
-        whole_share = share_of(dataset, plan)
-        share = distinct(whole_share.read(0, whole_share.num_examples))
-        unseen = share[~np.isin(share, np.asarray(seen, np.int64))]
-        return _counted(plan, whole_share, [unseen], _all_lists(plan, whole_share))
+        share = share_of(dataset, plan)
+        left = np.zeros(_num_counted(share), np.bool_)
+        for codes in share.chunks(0, share.num_examples):
+            left[codes] = True
+        known = np.asarray(seen, np.int64)
+        left[known[(known >= 0) & (known < len(left))]] = False
+        return _counted(plan, share, [np.flatnonzero(left)], _all_lists(plan, share))
     if plan.from_consumed:
         return _prove_other_hosts(dataset, plan)
     resolved = resolved_reading(dataset, plan.spec, plan.settings)
@@ -168,10 +171,10 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
     if plan.mode == "exact-order":
         # The buffer hands out the rest in order if it holds what it held, which is promised, and
         # is given what it was to be given.
-        left = _in_same_order(
+        fed = _in_same_order(
             order, lambda: _inputs_left(reader, plan), lambda: _in_order(order, plan), 0
         )
-        return replace(left, compared=plan.remaining)
+        return replace(fed, compared=plan.remaining)
     return _prove_once(reader, plan)
 
 
@@ -397,12 +400,8 @@ def num_differing(expected: Codes, actual: Codes) -> int:
         left, right = left[common:], right[common:]
 
 
-def left_and_excess(order: Order, expected: Codes, read: Codes) -> tuple[int, int]:
-    """Return how many examples that are expected do not come, and how many come too often.
-
-    Raises:
-        UsageError: too many examples to count.
-    """
+def _num_counted(order: Order) -> int:
+    """Return how many examples there are to count, or refuse to."""
     size = order.codes.num_codes
     if size > MAX_COUNTED:
         raise refused(
@@ -410,7 +409,16 @@ def left_and_excess(order: Order, expected: Codes, read: Codes) -> tuple[int, in
             size,
             MAX_COUNTED,
         )
-    counts = np.zeros(size, np.int32)
+    return size
+
+
+def left_and_excess(order: Order, expected: Codes, read: Codes) -> tuple[int, int]:
+    """Return how many examples that are expected do not come, and how many come too often.
+
+    Raises:
+        UsageError: too many examples to count.
+    """
+    counts = np.zeros(_num_counted(order), np.int32)
     for chunk in expected:
         np.add.at(counts, chunk, 1)  # `+= 1` would count a repeated code once
     for chunk in read:
