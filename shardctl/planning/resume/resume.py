@@ -13,7 +13,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import joined
 from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.epoch_reading import EpochReading
@@ -396,22 +396,33 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
     found = None if left is None else reads_of_codes(order, order.codes_at(left))
-    if found is not None and len(found) > MOST_INSTRUCTIONS:
-        found = None
     settings, library = order.settings, library_of(order.loader)
+    advice = [*library.advice(order.asked, stop)]
+    if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
+        found = order.reads.select(slice(0, 0))
+        advice.append(
+            phrase(
+                "more than {:,} runs of neighbours are left, which no plan lists; simulate with "
+                "{skip=} and {take=} names the examples",
+                MOST_INSTRUCTIONS,
+                skip=consumed,
+                take=num_left,
+            )
+        )
+    if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
+        advice.append(
+            f"worker processes end epoch {stop.epoch} in turn, so that examples of the next one "
+            "come between those that are listed; simulate names all of them in their order"
+        )
     return {
         "epoch": stop.epoch,
         "remaining": num_left,
         "remaining_total": order.num_examples - consumed,
-        "instructions": order.reads.select(slice(0, 0)) if found is None else found,
+        "instructions": found,
         "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
         "after_read": library.calls(order.asked, stop),
         "stop": stop,
-        "advice": (
-            *library.advice(order.asked, stop),
-            *_not_listed(found, consumed, num_left),
-            *_epochs_mixed(left, stop.epoch),
-        ),
+        "advice": tuple(advice),
     }
 
 
@@ -438,29 +449,6 @@ def _stop(order: LoaderOrder, consumed: int) -> Stop:
         steps=done,
         steps_in_epoch=None if done is None or before is None else done - before,
         in_batch=in_batch,
-    )
-
-
-def _not_listed(instructions: Reads | None, consumed: int, num_left: int) -> tuple[str, ...]:
-    if instructions is not None:
-        return ()
-    return (
-        phrase(
-            "more than {} runs of neighbours are left, which no plan lists; simulate with {skip=} "
-            "and {take=} names the examples",
-            f"{MOST_INSTRUCTIONS:,}",
-            skip=consumed,
-            take=num_left,
-        ),
-    )
-
-
-def _epochs_mixed(left: Int64s | None, epoch: int) -> tuple[str, ...]:
-    if left is None or not len(left) or int(left[-1] - left[0]) + 1 == len(left):
-        return ()
-    return (
-        f"worker processes end epoch {epoch} in turn, so that examples of the next one come "
-        "between those that are listed; simulate names all of them in their order",
     )
 
 
