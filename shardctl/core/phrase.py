@@ -67,7 +67,8 @@ def option(argument: str, *values: object, given: bool = False) -> str:
         return name if value else f"--no-{name.removeprefix('--')}"
     if isinstance(value, Mapping):  # given once for each of its items
         return " ".join(f"{name} {key}={quoted(item, 200)}" for key, item in value.items())
-    return f"{name} {printable(str(value), 80)}"
+    text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+    return f"{name} {printable(text, 80)}"
 
 
 def phrase(template: str, *values: object, **arguments: object) -> str:
