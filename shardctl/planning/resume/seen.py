@@ -15,7 +15,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import Argument, refused
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import (
     ReadSettings,
@@ -130,21 +130,17 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
-    host = settings.host
-    by_order = settings.host_mode.reads_all or not settings.reader.shares_in_modes
-    if host is not None and host.count > 1 and by_order:
+    host, in_modes = settings.host, settings.reader.shares_in_modes
+    sharded = any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings)))
+    by_order = (
+        host is not None and host.count > 1 and not (in_modes and not settings.host_mode.reads_all)
+    )
+    if sharded or by_order:
+        by_host = Argument("host_by", settings.host_by) if in_modes else Argument("host")
         raise refused(
-            "{seen} with {}: which examples are a host's own depends on the order "
-            "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
-            Argument("host_by", settings.host_by)
-            if settings.reader.shares_in_modes
-            else Argument("host"),
-        )
-    if any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings))):
-        raise refused(
-            "{seen} with a shard among the {stages}: which examples are a host's own depends "
-            "on the order that was read; gather the logs of all hosts and share the rest with "
-            "{to_hosts=N}, with stages that have no shard"
+            "{seen} with {}: which examples are a host's own depends on the order that was read; "
+            "gather the logs of all hosts and share the rest with {to_hosts=N}",
+            by_host if by_order else phrase("a shard among the {stages}"),
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
 
