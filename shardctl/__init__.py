@@ -63,8 +63,8 @@ Whether it is right
 Answers are frozen values, with their warnings in `warnings`. Those with rows have `to_pandas()`,
 where pandas is installed, and are tables in a notebook. A Host may be written "1/3"; numbers of
 NumPy and TensorFlow are numbers. What goes wrong is a ShardctlError: UsageError (names the
-argument), DatasetError, UnpredictableOrderError (says what would fix the order) or
-MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
+option, `--batch` for batch=), DatasetError, UnpredictableOrderError (says what would fix the order)
+or MissingDependencyError. `shardctl.tfds` reads with TensorFlow what is planned here, and keeps the
 position of a training loop (Position, ResumeFit) in checkpoints; `shardctl.orbax` in Orbax's;
 `shardctl.grain` and `shardctl.torch` feed Grain and PyTorch tf.data's order.
 
@@ -182,7 +182,7 @@ if TYPE_CHECKING:
 
     # isort: on
     eval = evaluate
-    list = list_datasets
+    list = list_datasets  # type: ignore[has-type]  # which imports this module
 
 __version__ = "0.2.0"
 

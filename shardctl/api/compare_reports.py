@@ -13,7 +13,6 @@ from shardctl.api.settings_file import stated_settings
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
-from shardctl.core.phrase import phrase
 from shardctl.core.progress import Watch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
@@ -96,9 +95,7 @@ def compare_reports(
     refuse_one_file(a, b)
     given = [opened_report(one, name) for one, name in ((a, "a"), (b, "b"))]
     if not any(one.project for one in given) and (dataset is not None or spec is not None):
-        raise UsageError(
-            phrase("{dataset} and {spec} are about settings files; snapshots are as they are")
-        )
+        raise UsageError("--dataset and --spec are about settings files; snapshots are as they are")
 
     def dataset_of(project: Project, fallback: Fallback | None) -> Dataset:
         if dataset is not None:
@@ -237,4 +234,4 @@ def _refuse_misfits(
         found = located(error, project, "read")
         if printable(label) in str(found):
             raise found from None
-        raise type(error)(phrase("{}: {}", label, found)) from None
+        raise type(error)(f"{label}: {found}") from None

@@ -22,11 +22,7 @@ from shardctl.files.file_text import working_folder
 from shardctl.planning.diff.diff import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.planning.diff.diff import diff as compare
 from shardctl.planning.diff.plans import PlansDiff, diff_plans
-from shardctl.planning.pinned_sources import (
-    dataset_as_given,
-    ref_as_pinned,
-    spec_as_pinned,
-)
+from shardctl.planning.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
 from shardctl.planning.plan import Plans
 from shardctl.planning.snapshot import TakenSnapshot, snapshot_in
 from shardctl.readers.reference import read_dataset

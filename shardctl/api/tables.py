@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import base64
 import importlib
-from collections import deque
-from collections.abc import Iterator, Sequence
-from functools import partial
 from html import escape
 from itertools import islice
 from typing import Any
@@ -18,28 +15,27 @@ from shardctl.core.columns import RecordStream, listed
 from shardctl.core.text import printable
 from shardctl.errors import MissingDependencyError, UsageError
 
-_HEAD, _TAIL = 20, 10  # rows that a notebook shows of a long table
-_MOST_COUNTED = 20_000  # rows that are made to count them and to show the last
+_ROWS_SHOWN = 30  # that a notebook shows of a long table
 
 # Where the rows of an answer are that the command line writes as CSV: a module, and whose rows.
 _ROWS = {
     "DatasetList": "list:list",
     "Evaluation": "eval:eval",
-    "FilesVerification": "verify_files:verify_files",
+    "FilesVerification": "verify:verify_files",
     "HostsPlan": "hosts.hosts:hosts",
-    "Index": "index.index:index",
-    "IndexCheck": "index.check:check",
+    "Index": "index:index",
+    "IndexCheck": "index:check",
     "Inspection": "inspect:inspect",
     "Layout": "layout:layout",
     "Lint": "lint:lint",
-    "LoaderComparison": "quality.loaders:loaders",
+    "LoaderComparison": "quality.quality:loaders",
     "Located": "locate:locate",
     "Plan": "plan:plan",
     "Plans": "plan:plan",
     "Quality": "quality.quality:quality",
     "ResumePlan": "resume:resume",
     "Simulation": "simulate:simulate",
-    "TfdsMetadata": "index.tfds_metadata:tfds_metadata",
+    "TfdsMetadata": "index:tfds_metadata",
     "Verification": "verify:verify",
 }
 
@@ -57,8 +53,6 @@ def table_of(answer: Any) -> RecordStream:
     if kind == "HostsPlan" and len(answer.comparisons) > 1:
         verb = "sweep"
     rows = getattr(importlib.import_module(f"shardctl.rendering.{module}"), f"{verb}_rows")
-    if kind == "Lint":  # settings are spelled as in Python
-        rows = partial(rows, spell=str)
     try:
         found: RecordStream = rows((answer,) if kind == "Inspection" else answer)
     except ValueError as error:  # a plan of a file, whose dataset was not looked up
@@ -67,52 +61,27 @@ def table_of(answer: Any) -> RecordStream:
 
 
 def html_of(answer: Any) -> str:
-    """Return an answer as an HTML table for a notebook; of many rows the first and the last.
+    """Return an answer as an HTML table for a notebook; of many rows the first.
 
     Above it are the pictures of answers that have some, see `pictures_html`. Nothing in it is read
     as markup, whatever a dataset is called.
     """
     found = table_of(answer)
-    header, rows = found.fields, found.rows()
-    body = "".join(
-        f"<tr>{_cells(row)}</tr>" if row else f'<tr><td colspan="{len(header)}">{said}</td></tr>'
-        for row, said in _shown(rows)
-    )
-    heads = "".join(f"<th>{_escaped(name)}</th>" for name in header)
+    rows = found.rows()
+    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in islice(rows, _ROWS_SHOWN))
+    if next(rows, None) is not None:
+        more = "… more rows; to_pandas() has all"
+        body += f'<tr><td colspan="{len(found.fields)}">{more}</td></tr>'
+    heads = "".join(f"<th>{_escaped(name)}</th>" for name in found.fields)
     caption = f'<caption style="text-align:left">{_escaped(repr(answer)[1:-1])}</caption>'
     table = f"<table>{caption}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     return pictures_html(answer) + table
 
 
-def _shown(rows: Iterator[Sequence[object]]) -> Iterator[tuple[Sequence[object], str]]:
-    """Yield rows, and between them an empty one with a sentence about those that are left out."""
-    for row in islice(rows, _HEAD):
-        yield row, ""
-    last: deque[Sequence[object]] = deque(maxlen=_TAIL)
-    count = 0
-    for row in islice(rows, _MOST_COUNTED):
-        last.append(row)
-        count += 1
-    if next(rows, None) is not None:
-        yield (), "… more rows; to_pandas() has all"
-        return
-    if count > _TAIL:
-        yield (), f"… {count - _TAIL:,} more rows; to_pandas() has all"
-    yield from ((row, "") for row in last)
-
-
-def _cells(row: Sequence[object]) -> str:
-    return "".join(
-        f'<td style="text-align:{"right" if isinstance(value, int | float) else "left"}">'
-        f"{_escaped(_text(value))}</td>"
-        for value in row
-    )
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _cell(value: object) -> str:
+    side = "right" if isinstance(value, int | float) else "left"
+    text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+    return f'<td style="text-align:{side}">{_escaped(text)}</td>'
 
 
 def _escaped(text: str) -> str:

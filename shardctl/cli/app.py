@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import re
 from typing import Any
 
 import typer
@@ -61,7 +62,7 @@ class _WithHelpPage:
 
     def __init__(self, *given: Any, help: str | None = None, **named: Any) -> None:
         text, _, examples = inspect.cleandoc(help or "").partition(_EXAMPLES)
-        named["help"] = text.rstrip()
+        named["help"] = re.split(r"^(?:Arguments|Options):$", text, flags=re.M)[0].rstrip()
         super().__init__(*given, **named)
         self.examples = tuple(line.strip() for line in examples.splitlines() if line.strip())
 

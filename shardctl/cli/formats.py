@@ -47,6 +47,9 @@ _PICTURES = ("svg",)
 _WITH_HEADING = ("table", "json", "yaml", "python", "html")
 
 
+_TO_A_FILE = "Write to a file, whole or not at all; its ending chooses the format"
+
+
 @dataclass(frozen=True, kw_only=True)
 class OutputOptions:
     """How and where the answer is written; what `format` may be is declared by each command."""
@@ -55,36 +58,18 @@ class OutputOptions:
 
     format: Annotated[str | None, typer.Option("--format", "-f", metavar="FORMAT")] = None
     output: Annotated[
-        str | None,
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="FILE",
-            help="Write to a file, whole or not at all; its ending chooses the format",
-        ),
+        str | None, typer.Option("--output", "-o", metavar="FILE", help=_TO_A_FILE)
     ] = None
 
 
 # Of a command whose tables can be long: a terminal gets the first and last rows, a pipe all.
-AllOption = Annotated[
-    bool,
-    typer.Option(
-        "--all",
-        help="Show every row on a terminal too, as in a pipe or a file.",
-        rich_help_panel=OUTPUT,
-    ),
-]
-
+_ALL = "Show every row on a terminal too, as in a pipe or a file."
+AllOption = Annotated[bool, typer.Option("--all", help=_ALL, rich_help_panel=OUTPUT)]
 
 # Of a command whose tables have pictures: a terminal gets them where they fit.
-PictureOption = Annotated[
-    bool | None,
-    typer.Option(
-        "--picture/--no-picture",
-        help="Draw pictures in the table [default: on a terminal that can show them].",
-        rich_help_panel=OUTPUT,
-    ),
-]
+_DRAW = "Draw pictures in the table [default: on a terminal that can show them]."
+_PICTURE = typer.Option("--picture/--no-picture", help=_DRAW, rich_help_panel=OUTPUT)
+PictureOption = Annotated[bool | None, _PICTURE]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,17 +96,13 @@ class Formats:
             text += "; svg as pictures" if "svg" in others else ""
         else:
             text = f"How to write the answer: {either(self.names)}"
-        option = typer.Option(
-            "--format",
-            "-f",
-            metavar="FORMAT",
-            help=f"{text} [default: {default}]",
-            autocompletion=self._offered,
-        )
-        return Annotated[str | None, option]
+        text += f" [default: {default}]"
 
-    def _offered(self, incomplete: str) -> list[str]:
-        return [name for name in self.names if name.startswith(incomplete)]
+        def offered(incomplete: str) -> list[str]:
+            return [name for name in self.names if name.startswith(incomplete)]
+
+        option = typer.Option("--format", "-f", metavar="FORMAT", help=text, autocompletion=offered)
+        return Annotated[str | None, option]
 
     def chosen(self, out: OutputOptions, *, picture: bool | None = None) -> str:
         """Return the format to write, where pictures were asked for or not, see `PictureOption`.
@@ -136,10 +117,9 @@ class Formats:
                 f"--format {chosen} writes {_FOR_FILES[chosen]}: name a file with --output FILE"
             )
         if picture and chosen not in ("table", *_PICTURES):
-            with_pictures = choices(name for name in self.names if name in ("table", *_PICTURES))
             raise UsageError(
-                f"--picture draws in tables, not in {chosen}; leave it out, or choose from "
-                f"{with_pictures} with --format"
+                f"--picture draws in tables, not in {chosen}; leave it out, or choose --format "
+                "table or svg"
             )
         return chosen
 
@@ -228,14 +208,22 @@ def as_svg(answer: tuple[Any, ...], *_: object) -> Iterator[str]:
     return _inert_lines(_function("rendering.pictures.svg:svg_file")(pictures))
 
 
-def as_table(name: str) -> Renderer:
-    """Return what renders for people: the function takes a screen after the answer's values.
+def _renderer(
+    write: Callable[[Any], Any] | str = "", *, screen: bool = False, people: bool = False
+) -> Callable[[str], Renderer]:
+    """Return what makes a renderer of the name of a function, `module:function`."""
 
-    Names in a table may be anyone's, so no line of it is left a command to a runner of CI.
-    """
-    return lambda answer, screen, for_people: _inert_lines(
-        _function(name)(*answer, screen, **for_people)
-    )
+    def of(name: str) -> Renderer:
+        def render(answer: tuple[Any, ...], shown: "Screen", for_people: Mapping[str, Any]) -> Any:
+            places = (*answer, shown) if screen else answer
+            made = _function(name)(*places, **(for_people if people else {}))
+            if isinstance(write, str):
+                return _function(f"files.documents:{write}")(made) if write else made
+            return write(made)
+
+        return render
+
+    return of
 
 
 def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
@@ -246,38 +234,17 @@ def _inert_lines(chunks: Iterable[str]) -> Iterator[str]:
     yield inert(rest)
 
 
-def as_text(name: str) -> Renderer:
-    """Return what writes the text or bytes of a function as they are."""
-    return lambda answer, screen, for_people: _function(name)(*answer)
-
-
-def as_code(name: str) -> Renderer:
-    """Return what writes Python code or a CI runner's annotations: nothing in them is made inert.
-
-    The function takes what tables are given by name, too.
-    """
-    return lambda answer, screen, for_people: _function(name)(*answer, **for_people)
-
-
-def as_json(name: str) -> Renderer:
-    """Return what writes the document of a function as JSON."""
-    return lambda answer, screen, for_people: _document("to_json", _function(name)(*answer))
-
-
-def as_yaml(name: str) -> Renderer:
-    """Return what writes the document of a function as YAML."""
-    return lambda answer, screen, for_people: _document("to_yaml", _function(name)(*answer))
-
-
-def as_csv(name: str) -> Renderer:
-    """Return what writes the rows of a function as CSV, under their names."""
-    return lambda answer, screen, for_people: _document("to_csv", _function(name)(*answer))
+# For people: the function takes a screen after the answer's values. Names in a table may be
+# anyone's, so no line of it is left a command to a runner of CI.
+as_table = _renderer(_inert_lines, screen=True, people=True)
+# Text or bytes as they are.
+as_text = _renderer()
+# Python code or a CI runner's annotations, given what tables are: nothing in them is made inert.
+as_code = _renderer(people=True)
+# Documents, and rows under their names.
+as_json, as_yaml, as_csv = map(_renderer, ("to_json", "to_yaml", "to_csv"))
 
 
 def _function(name: str) -> Any:
     module, _, function = name.partition(":")
     return getattr(importlib.import_module(f"shardctl.{module}"), function)
-
-
-def _document(write: str, *parts: Any) -> Any:
-    return _function(f"files.documents:{write}")(*parts)

@@ -19,25 +19,8 @@ if TYPE_CHECKING:
 
 # The order is that of the help page.
 COMMANDS = (
-    "layout",
-    "plan",
-    "simulate",
-    "locate",
-    "resume",
-    "hosts",
-    "eval",
-    "quality",
-    "report",
-    "lint",
-    "snapshot",
-    "diff",
-    "verify",
-    "index",
-    "inspect",
-    "list",
-    "init",
-    "config",
-    "help",
+    *("layout", "plan", "simulate", "locate", "resume", "hosts", "eval", "quality", "report"),
+    *("lint", "snapshot", "diff", "verify", "index", "inspect", "list", "init", "config", "help"),
 )
 
 

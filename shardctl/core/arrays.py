@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from typing import Annotated, Any
 
@@ -62,17 +62,9 @@ def is_constant(values: Int64s) -> bool:
 
 
 def chosen(values: Int64s, rows: Int64s | slice) -> Int64s:
-    """Return `values[rows]`, where one value is enough as one value.
-
-    Many zeros are left to the system, as in `joined_arrays`.
-    """
+    """Return `values[rows]`, where one value is enough as one value."""
     if not is_constant(values):
-        if isinstance(rows, slice) or len(rows) <= _PIECE:
-            return values[rows]
-        found = np.zeros(len(rows), np.int64)
-        for at in pieces(len(rows)):
-            _put(found, at.start, values[rows[at]])
-        return found
+        return values[rows]
     count = len(range(*rows.indices(len(values)))) if isinstance(rows, slice) else len(rows)
     return constant(int(values[0]), count)
 
@@ -87,43 +79,7 @@ def joined_constants(several: Sequence[Int64s]) -> Int64s:
     firsts = {int(values[0]) for values in several}
     if len(firsts) == 1 and all(len(values) == 1 or is_constant(values) for values in several):
         return constant(firsts.pop(), sum(map(len, several)))
-    return joined_arrays(several)
-
-
-def joined_arrays(several: Sequence[Int64s]) -> Int64s:
-    """Return arrays one after the other, as an array of its own.
-
-    Many zeros are left to the system, which gives memory only to what is written.
-    """
-    joined = np.zeros(sum(map(len, several)), np.int64)
-    start = 0
-    for values in several:
-        for at in pieces(len(values)):
-            _put(joined, start + at.start, values[at])
-        start += len(values)
-    return joined
-
-
-def _put(zeros: Int64s, start: int, values: Int64s) -> None:
-    """Write values over zeros, unless they are zeros too."""
-    if values.any():
-        zeros[start : start + len(values)] = values
-
-
-def same_numbers(one: Int64s, other: Int64s) -> bool:
-    """Whether two arrays have the same numbers; at once where they lie in the same memory.
-
-    >>> numbers = np.arange(9)
-    >>> same_numbers(numbers[1:], numbers[1:]), same_numbers(numbers[1:], numbers[:-1])
-    (True, False)
-    """
-    if len(one) != len(other):
-        return False
-    if one.strides == other.strides and one.ctypes.data == other.ctypes.data:
-        return True
-    if is_constant(one) and is_constant(other):
-        return bool(one[0] == other[0])
-    return np.array_equal(one, other)
+    return np.concatenate([np.empty(0, np.int64), *several])
 
 
 def exact_sum(values: Int64s) -> int:
@@ -223,11 +179,12 @@ def groups_of(keys: Int64s) -> Iterator[tuple[int, Int64s]]:
     if not len(keys):
         return
     least, most = int(keys.min()), int(keys.max())
+    groups: Iterable[Int64s]
     if most - least < _FEW_KEYS:
-        groups = (np.flatnonzero(keys == key) for key in range(least, most + 1))
+        groups = map(np.flatnonzero, (keys == key for key in range(least, most + 1)))
     else:
         order = np.argsort(keys, kind="stable")
-        groups = iter(np.split(order, np.flatnonzero(np.diff(keys[order])) + 1))
+        groups = np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)
     yield from ((int(keys[here[0]]), here) for here in groups if len(here))
 
 
@@ -274,3 +231,9 @@ def _right(ascending: Int64s, values: Int64s, places: Int64s) -> NDArray[np.bool
     found: NDArray[np.bool_] = (places == above) | (ascending[above] > values)
     found &= (places < 0) | (ascending[np.maximum(places, 0)] <= values)
     return found
+
+
+# Runs: whole numbers that count on one by one, as (first, length).
+
+
+Runs = tuple[Int64s, Int64s]  # the first number of each run, and its length, above 0

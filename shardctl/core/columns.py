@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 LONG = 1 << 12  # rows for which loading NumPy pays
 _PIECE = 1 << 14  # rows made at once
-_ASCII = bytes(range(32, 127))  # that can be printed
 
 Cell: TypeAlias = "list[Any] | Int64s | str | int | None"  # a column, or the value of all rows
 Pieces: TypeAlias = "Iterator[tuple[int, Sequence[Cell]]]"
@@ -84,10 +83,7 @@ class Records(RecordStream, OnDemand[dict[str, Any]]):
     """
 
     def __init__(
-        self,
-        size: int,
-        fields: Sequence[str] | str,
-        columns: Callable[[int, int], Sequence[Cell]],
+        self, size: int, fields: Sequence[str] | str, columns: Callable[[int, int], Sequence[Cell]]
     ) -> None:
         def pieces() -> Pieces:
             for start in range(0, size, _PIECE):
@@ -144,15 +140,6 @@ def picked(item: Any, fields: str) -> dict[str, Any]:
 def record_of(item: Any, fields: str) -> dict[str, Any] | None:
     """Return what `picked` does, None where there is no item."""
     return None if item is None else picked(item, fields)
-
-
-def is_plain(text: str, besides: bytes = b"") -> bool:
-    """Return whether a text is of ASCII that can be printed, and of no letters besides.
-
-    >>> is_plain("a b"), is_plain("a b", b" "), is_plain("ä")
-    (True, False, False)
-    """
-    return text.isascii() and not text.encode().translate(None, _ASCII.translate(None, besides))
 
 
 def filled(

@@ -107,4 +107,5 @@ def refused(template: str, *values: object, **arguments: object) -> UsageError:
 
 
 Argument = option
-Placeholder = Phrase = str
+Placeholder = str
+Phrase = str

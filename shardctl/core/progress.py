@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import TypeVar
 
-from shardctl.core.phrase import phrase
 from shardctl.core.text import counted
 from shardctl.errors import UsageError
 
@@ -23,7 +22,7 @@ IDS_PER_SECOND = 100_000_000  # ids of an order made and looked at, on one core 
 _Piece = TypeVar("_Piece")
 _watching: ContextVar[Watch | None] = ContextVar("watching", default=None)
 
-_LESS = phrase("take fewer {epochs}, or a part as train[:1%]")
+_LESS = "take fewer --epochs, or a part as train[:1%]"
 
 
 @contextlib.contextmanager
@@ -59,13 +58,8 @@ class Progress:
     ) -> None:
         if total > MAX_SECONDS * per_second:
             raise UsageError(
-                phrase(
-                    "{:,} {} would take {}, and more than a day is refused; {}",
-                    total,
-                    what,
-                    _duration(total // per_second),
-                    instead,
-                )
+                f"{total:,} {what} would take {_duration(total // per_second)}, and more than a "
+                f"day is refused; {instead}"
             )
         self._watch = _watching.get() if watch is None else watch
         self._what = what

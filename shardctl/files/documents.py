@@ -17,19 +17,21 @@ import string
 import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, repeat
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from shardctl.core.columns import Cell, RecordStream, filled, is_plain, shared
+from shardctl.core.columns import Cell, RecordStream, filled, shared
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.text import inert, printable
 
 if TYPE_CHECKING:
-    from shardctl.core.arrays import Int64s
+    pass
 
 Document = dict[str, Any]
 
 FORMAT_VERSION = 1
 _MAX_CELL = 1 << 30  # no text is cut
+_CHUNK = 1 << 14  # items made into text at once
+_ITEMS_IN_LINE = 16
 _LINE = 92  # characters of a line of words, its indent included
 
 
@@ -39,6 +41,21 @@ class Block(Document):
 
 class Words(list[str]):
     """Words without blanks, which YAML writes as one text in lines, and JSON as a list."""
+
+
+class Chunks:
+    """A list of numbers or of texts that comes in chunks, from the first whenever it is written."""
+
+    def __init__(self, chunks: Callable[[], Iterator[list[int] | list[str]]]) -> None:
+        self.chunks = chunks
+
+    def lines(self, most: int, separator: str) -> Iterator[str]:
+        """Yield the items as JSON, at most so many between separators."""
+        between = ""
+        for chunk in self.chunks():
+            for start in range(0, len(chunk), most):
+                yield f"{between}{json_line(chunk[start : start + most])[1:-1]}"
+                between = separator
 
 
 def to_json(document: Document) -> Iterator[str]:
@@ -83,6 +100,8 @@ def _json(value: object, indent: str) -> Iterator[str]:
         if _is_nested(item):
             yield separator + name
             yield from _json(item, deeper)
+        elif isinstance(item, Chunks):
+            yield from (f"{separator}{name}[", *item.lines(_CHUNK, ", "), "]")
         else:
             yield separator + name + json_line(item)
         separator = f",\n{deeper}"
@@ -119,62 +138,59 @@ def _lines(
     lead: str,
     keys: Iterable[str],
     end: str,
-    form: _Form,
+    form: tuple[_Form, Callable[[Any], str]],
     separator: str = ", ",
 ) -> Iterator[str]:
     """Yield records as text, many at once: a lead, keys before their values, and an end."""
     leads = chain([lead], repeat(separator))
     texts = list(map("".join, zip(leads, keys, strict=False)))
     for count, cells in records.pieces():
-        around, columns = zip(*(_shape(cell, form) for cell in cells), strict=True)
+        around, columns = zip(*(_shape(cell, *form) for cell in cells), strict=True)
         befores = map("".join, zip(("", *around), (*texts, end), (*around, ""), strict=True))
         yield filled([*befores], count, columns)
 
 
-class _Form(NamedTuple):
-    """How values are written in a format: one by one, and texts that need no look at each.
-
-    `around` is what stands around the texts of a column of which `is_plain` holds.
-    """
-
-    write: Callable[[Any], str]
-    is_plain: Callable[[list[str]], bool]
-    around: str = ""
+# How the texts of a column are written in a format, and what stands around each of them.
+_Form = Callable[[list[str]], tuple[str, list[str]]]
 
 
-def _shape(cell: Cell, form: _Form) -> tuple[str, list[Any] | Int64s | str]:
-    """Return what stands around the values of a column, and these, each text written once."""
+def _shape(cell: Cell, form: _Form, write: Callable[[Any], str]) -> tuple[str, Any]:
+    """Return what stands around the values of a column, and these, as text where they are not."""
     values = shared(cell)
     if values is None or isinstance(values, str | int):
-        return "", form.write(values)
+        return "", write(values)
     kinds = set(map(type, values)) if isinstance(values, list) else {int}
-    if kinds == {str} and form.is_plain(list(values)):
-        return form.around, values
-    if kinds <= {str, type(None)}:
-        written = {value: form.write(value) for value in set(values)}
-        return "", list(map(written.__getitem__, values))
-    return "", values if kinds == {int} else list(map(form.write, values))
+    if kinds == {str}:
+        return form(list(values))
+    if kinds == {type(None)}:
+        return "", write(None)
+    return "", values if kinds == {int} else list(map(write, values))
 
 
-def _is_plain_json(texts: list[str]) -> bool:
-    text = "".join(texts)
-    if is_plain(text, b'"\\#'):  # which is told soon
-        return True
-    return '"' not in text and "\\" not in text and _acts_on_nothing(text)
+def _form(write: Callable[[Any], str], plain: bytes, around: str = "", *reserved: str) -> _Form:
+    """Return a form for which texts of plain letters are written as they are.
+
+    Where nothing is around them they begin with letters; `reserved` are those that are not text.
+    """
+
+    def are_words(texts: list[str]) -> bool:
+        starts = {text[:1] for text in texts} <= _STARTS
+        return starts and not (reserved and {text.lower() for text in texts} & {*reserved})
+
+    def form(texts: list[str]) -> tuple[str, list[str]]:
+        text = "".join(texts)
+        is_plain = text.isascii() and not text.encode().translate(None, plain)
+        if is_plain and (around or are_words(texts)):
+            return around, texts
+        written = {text: write(text) for text in set(texts)}
+        return "", [written[text] for text in texts]
+
+    return form
 
 
-_JSON = _Form(json_line, _is_plain_json, '"')
-
-# Letters and what else stands in words of YAML and of CSV alike.
-_WORD_BYTES = bytes(code for code in range(128) if re.match(r"[\w./-]", chr(code)))
 _STARTS = {*string.ascii_letters, "_"}
-
-
-def _are_words(texts: list[str]) -> bool:
-    """Return whether texts are words that neither CSV nor a spreadsheet takes for anything else."""
-    text = "".join(texts)
-    starts = {text[:1] for text in texts}
-    return text.isascii() and starts <= _STARTS and not text.encode().translate(None, _WORD_BYTES)
+_WORD_BYTES = f"{string.ascii_letters}{string.digits}_./-".encode()
+_JSON = _form(json_line, bytes({*range(32, 127)} - {*b'"\\#'}), '"'), json_line
 
 
 def to_yaml(document: Document) -> Iterator[str]:
@@ -209,12 +225,12 @@ def _yaml(value: object, indent: str) -> Iterator[str]:
         if isinstance(item, Words) and item:
             deeper = f"{indent}  "
             text = textwrap.fill(
-                " ".join(item),
-                _LINE - len(deeper),
-                break_long_words=False,
-                break_on_hyphens=False,
+                " ".join(item), _LINE - len(deeper), break_long_words=False, break_on_hyphens=False
             )
             yield f"{lead} |\n{textwrap.indent(text, deeper)}\n"
+        elif isinstance(item, Chunks):
+            # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
+            yield from (f"{lead} [", *item.lines(_ITEMS_IN_LINE, f",\n{indent}  "), "]\n")
         elif not _is_nested(item):
             yield f"{lead} {yaml_line(item)}\n"
         elif key is None:  # the first line of the item is on the line of the dash
@@ -252,11 +268,7 @@ def yaml_line(value: object) -> str:
     return _encode(value)  # None, bool, int
 
 
-def _are_yaml_words(texts: list[str]) -> bool:
-    return _are_words(texts) and _YAML_RESERVED.isdisjoint(map(str.lower, texts))
-
-
-_YAML = _Form(yaml_line, _are_yaml_words)
+_YAML = _form(yaml_line, _WORD_BYTES, "", *_YAML_RESERVED), yaml_line
 
 
 def _yaml_quoted(text: str) -> str:
@@ -288,24 +300,17 @@ def _is_nested(value: object) -> bool:
     """Return whether a value holds mappings or lists, so that it takes several lines."""
     if isinstance(value, Block):
         return bool(value)
-    if isinstance(value, dict):
-        value = value.values()
-    elif isinstance(value, OnDemand):
-        value = value[:1]  # all its items are alike
-    elif isinstance(value, RecordStream):
+    if isinstance(value, RecordStream) and not isinstance(value, OnDemand):
         return True
-    elif not isinstance(value, (list, tuple)):
-        return False
-    return any(isinstance(item, (dict, list, tuple, OnDemand, RecordStream)) for item in value)
+    items = value[:1] if isinstance(value, OnDemand) else (item for _, item in _items(value))
+    return any(isinstance(item, (dict, list, tuple, OnDemand, RecordStream)) for item in items)
 
 
-def _items(value: object) -> Iterator[tuple[str | None, object]]:
-    """Yield the items of a mapping with their keys, those of a list with None."""
+def _items(value: object) -> Iterable[tuple[str | None, object]]:
+    """Return the items of a mapping with their keys, those of a list with None."""
     if isinstance(value, dict):
-        yield from value.items()
-    elif isinstance(value, (list, tuple, OnDemand)):
-        for item in value:
-            yield None, item
+        return value.items()
+    return zip(repeat(None), value if isinstance(value, (list, tuple, OnDemand)) else ())
 
 
 # Source: OWASP, CSV Injection. Spreadsheets skip blanks, read wide forms in East Asian languages,
@@ -345,4 +350,4 @@ def _csv_cell(value: object) -> str:
     return cell if inert(cell) == cell else f'"{cell}"'  # a command would begin a line
 
 
-_CSV = _Form(_csv_cell, _are_words)
+_CSV = _form(_csv_cell, _WORD_BYTES), _csv_cell

@@ -94,13 +94,11 @@ def _num_keys(value: object) -> int:
 
 
 def _without_duplicates(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        seen: set[str] = set()
-        for key, _ in pairs:
-            if key in seen:
-                raise _BadValueError(f"key {quoted(key)} is there twice")
-            seen.add(key)
+    value: dict[str, object] = {}
+    for key, item in pairs:
+        if key in value:
+            raise _BadValueError(f"key {quoted(key)} is there twice")
+        value[key] = item
     return value
 
 

@@ -17,8 +17,7 @@ import numpy as np
 from shardctl.core.arrays import distinct
 from shardctl.core.columns import Records, RecordStream
 from shardctl.core.hosts.host import Host
-from shardctl.core.instructions.named_files import NamedFiles
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import NamedFiles, Reads
 from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import (
     CALLS,
@@ -238,18 +237,19 @@ def _of_words(text: str) -> dict[str, object]:
 _KEYS = ("filename", "split", "skip", "take", "examples_in_shard")
 
 
-def plan_json(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Yield the plan file as JSON; `extra` fields come last."""
-    return to_json(_written(plan, extra))
+def plan_json(plan: ResumePlan) -> Iterator[str]:
+    """Yield the plan file as JSON."""
+    return to_json(plan_document(plan))
 
 
-def plan_yaml(plan: ResumePlan, extra: Mapping[str, Any] | None = None) -> Iterator[str]:
-    """Yield the plan file as YAML; `extra` fields come last."""
-    return to_yaml(_written(plan, extra))
+def plan_yaml(plan: ResumePlan) -> Iterator[str]:
+    """Yield the plan file as YAML."""
+    return to_yaml(plan_document(plan))
 
 
-def _written(plan: ResumePlan, extra: Mapping[str, Any] | None) -> Document:
-    document = {**resume_document(plan), **(extra or {})}
+def plan_document(plan: ResumePlan) -> Document:
+    """Return the document of the plan file, its instructions as columns."""
+    document = resume_document(plan)
     for part in (document, *document.get("hosts", ())):
         if part["file_instructions"] is not None:
             part["file_instructions"] = _records(part["file_instructions"])

@@ -7,25 +7,17 @@ from pathlib import Path
 
 # What to read about a command; the guide of its own name, where there is one, is it.
 GUIDE_OF_COMMAND = {
-    "layout": "datasets",
+    **dict.fromkeys(("layout", "list"), "datasets"),
+    **dict.fromkeys(("simulate", "locate"), "orders"),
+    **dict.fromkeys(("snapshot", "diff"), "snapshots-in-ci"),
+    **dict.fromkeys(("init", "config"), "settings"),
     "plan": "subsplits",
-    "simulate": "orders",
-    "locate": "orders",
-    "resume": "resume",
-    "hosts": "hosts",
     "eval": "evaluation",
     "quality": "shuffling",
-    "report": "report",
-    "lint": "lint",
-    "snapshot": "snapshots-in-ci",
-    "diff": "snapshots-in-ci",
-    "verify": "verify",
     "index": "bare-files",
     "inspect": "pipeline",
-    "list": "datasets",
-    "init": "settings",
-    "config": "settings",
     "help": "questions",
+    **{name: name for name in ("resume", "hosts", "report", "lint", "verify")},
 }
 
 FOLDER = Path(__file__).parent  # importlib.resources would take 4 ms to import

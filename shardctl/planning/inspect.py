@@ -239,8 +239,8 @@ class Inspection(Tabular):
         """Return the indices of the elements that a pipeline without files hands out."""
         import numpy as np
 
+        from shardctl.core.iteration.build import iteration_of_pass
         from shardctl.core.iteration.iteration import EVERYTHING
-        from shardctl.core.iteration.passes import iteration_of_pass
 
         node = self._node()
         if node.is_infinite:

@@ -14,7 +14,7 @@ from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
 from shardctl.core.columns import Cell, Records, rows_of
 from shardctl.core.dataset.dataset import DatasetLike
-from shardctl.core.dataset.shard_names import shard_names
+from shardctl.core.instructions.reads import shard_names
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order, check_answerable
 from shardctl.core.phrase import Argument, phrase, refused

@@ -18,8 +18,7 @@ from shardctl.core.phrase import phrase, refused
 from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages.part import Source
 from shardctl.core.stages.pipelines import readers_of, sources_of
 from shardctl.core.stages.stages import (

@@ -99,10 +99,7 @@ def dataset_fields(dataset: Dataset, splits: Sequence[Split]) -> Document:
 
 def split_fields(split: Split, dataset: Dataset) -> Document:
     """Return what a split of the document has besides its shards and their sizes."""
-    return {
-        "metadata_bytes": split.num_bytes,
-        "files": files_field(split.files, dataset.data_dir),
-    }
+    return {"metadata_bytes": split.num_bytes, "files": files_field(split.files, dataset.data_dir)}
 
 
 def dataset_of_document(document: object, data_dir: Callable[[object], str | None]) -> Dataset:

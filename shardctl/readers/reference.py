@@ -19,13 +19,9 @@ from shardctl.errors import DatasetError, NotThereError
 from shardctl.files.fields import said_about
 from shardctl.files.file_text import absolute, working_folder
 from shardctl.files.stores.anywhere import is_file, is_folder
-from shardctl.files.stores.remote_path import (
-    AnyPath,
-    RemotePath,
-    path_of,
-    way_below,
-)
+from shardctl.files.stores.remote_path import AnyPath, RemotePath, path_of, way_below
 from shardctl.files.stores.stores import A_SLASH_LOST, has_lost_a_slash, is_remote
+from shardctl.readers import tfds_metadata
 from shardctl.readers.catalog import catalog_dataset, catalog_names, catalog_titles
 from shardctl.readers.data_dirs import (
     DataDirs,
@@ -36,24 +32,9 @@ from shardctl.readers.data_dirs import (
     list_datasets_of,
 )
 from shardctl.readers.dataset_name import DatasetName, parse_dataset_name
-from shardctl.readers.index.bare import (
-    COUNTING,
-    Counting,
-    holds_record_files,
-    is_record_file,
-    looks_like_records,
-    means_record_files,
-    read_bare,
-)
+from shardctl.readers.index import bare
 from shardctl.readers.project_file import Project
 from shardctl.readers.several_folders import merge_datasets
-from shardctl.readers.tfds_metadata import (
-    dataset_in,
-    holds_tfds_metadata,
-    only_folder,
-    read_tfds_folder,
-    tfds_folders,
-)
 
 ENVIRONMENT_VARIABLE = "SHARDCTL_DATASET"
 DEFAULT_DATASET = "imagenet2012"
@@ -87,7 +68,7 @@ def choose_dataset(
     env: Mapping[str, str],
     cwd: Path,
     fallback: Fallback | None = None,
-    counting: Counting = COUNTING,
+    counting: bare.Counting = bare.COUNTING,
     on_disk: bool = False,
 ) -> ChosenDataset:
     """Return the dataset chosen by the first of: options, environment, shardctl.yaml, folder.
@@ -127,7 +108,7 @@ def choose_dataset(
             raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error
         return ChosenDataset(dataset=dataset, refs=refs, folder=folder, by="fallback")
     if named.source == "folder":
-        dataset = read_tfds_folder(cwd)
+        dataset = tfds_metadata.read_tfds_folder(cwd)
     else:
         with said_about(named.said_by) if named.said_by else contextlib.nullcontext():
             dataset = _read_all(named.refs, replace(search, cwd=named.folder))
@@ -158,7 +139,7 @@ def named_dataset(
     elif not refs and project.dataset and project.path is not None:
         refs, source, said_by = project.dataset, "file", project.shown_path
         folder = project.path.parent
-    elif not refs and holds_tfds_metadata(cwd):
+    elif not refs and tfds_metadata.holds_tfds_metadata(cwd):
         refs, source = ["."], "folder"
     elif not refs:
         refs, source = [DEFAULT_DATASET], "default"
@@ -227,14 +208,14 @@ def _is_path(ref: str, cwd: Path) -> bool:
         return True
     path = cwd / ref
     if not os.path.exists(path):
-        return means_record_files(ref)
+        return bare.means_record_files(ref)
     return not _is_name_of_a_plain_folder(ref, path)
 
 
 def _is_name_of_a_plain_folder(ref: str, path: Path) -> bool:
     if not path.is_dir() or parse_dataset_name(ref) is None:
         return False
-    return len(tfds_folders(path)) != 1 and not holds_record_files(str(path))
+    return len(tfds_metadata.tfds_folders(path)) != 1 and not bare.holds_record_files(str(path))
 
 
 @checked
@@ -254,7 +235,7 @@ def read_dataset(
     Raises:
         DatasetError: a reference that leads nowhere, or to something broken.
     """
-    dirs, counting = data_dirs(data_dir, env, Project()), Counting(cache=cache)
+    dirs, counting = data_dirs(data_dir, env, Project()), bare.Counting(cache=cache)
     return _read_all(refs, _Search(dirs=dirs, env=env, cwd=cwd, counting=counting))
 
 
@@ -265,7 +246,7 @@ class _Search:
     dirs: DataDirs
     env: Mapping[str, str]
     cwd: Path
-    counting: Counting
+    counting: bare.Counting
     on_disk: bool = False
 
     def path(self, ref: str) -> AnyPath:
@@ -304,10 +285,10 @@ def _folder(ref: str, search: _Search) -> Dataset | None:
         return None
     if isinstance(path, RemotePath):
         return _remote_folder(ref, path, search)
-    found = tfds_folders(path)
+    found = tfds_metadata.tfds_folders(path)
     if found == [path]:
-        return dataset_in(path)
-    has_records = holds_record_files(str(path))
+        return tfds_metadata.dataset_in(path)
+    has_records = bare.holds_record_files(str(path))
     name = parse_dataset_name(ref)
     if len(found) != 1 and not has_records and name is not None:
         # A folder that just has the name of a dataset.
@@ -324,21 +305,21 @@ def _with_records(ref: str, path: AnyPath, found: Sequence[AnyPath], search: _Se
     """
     if not found:
         return _without_metadata(ref, path, search)
-    if holds_record_files(str(path)):
+    if bare.holds_record_files(str(path)):
         below = choices(way_below(path, folder) for folder in found)
         raise DatasetError(
             f"{quoted(ref, 200)} holds record files, and below it are datasets with "
             f"{DATASET_INFO_FILENAME}: {below}; name one of these, or the files by a pattern as "
             f"{quoted(os.path.join(ref, '*'), 200)}"
         )
-    return dataset_in(only_folder(found, path))
+    return tfds_metadata.dataset_in(tfds_metadata.only_folder(found, path))
 
 
 def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
     try:
-        return read_bare(str(path), search.counting)
+        return bare.read_bare(str(path), search.counting)
     except DatasetError as error:
-        if holds_record_files(str(path)):
+        if bare.holds_record_files(str(path)):
             raise
         raise DatasetError(
             f"{quoted(ref, 200)} holds no {DATASET_INFO_FILENAME}, nor does a folder below it; "
@@ -348,9 +329,9 @@ def _without_metadata(ref: str, path: AnyPath, search: _Search) -> Dataset:
 
 def _remote_folder(ref: str, path: RemotePath, search: _Search) -> Dataset:
     with contextlib.suppress(NotThereError):  # as a rule it is there, so that nothing else is asked
-        return dataset_in(path)
+        return tfds_metadata.dataset_in(path)
     try:
-        found = [folder for folder in tfds_folders(path) if folder != path]
+        found = [folder for folder in tfds_metadata.tfds_folders(path) if folder != path]
         if not found and not is_folder(path):
             raise NotThereError
     except NotThereError as error:
@@ -362,9 +343,9 @@ def _names_a_file(path: RemotePath) -> bool:
     """Return whether a URL is that of a file; where its name leaves it open the place is asked."""
     if path.name == DATASET_INFO_FILENAME or path.suffix in LAYOUT_SUFFIXES:
         return True
-    if means_record_files(path.name):
+    if bare.means_record_files(path.name):
         return True
-    return looks_like_records(path.name) and is_file(path)
+    return bare.looks_like_records(path.name) and is_file(path)
 
 
 def _file(ref: str, search: _Search) -> Dataset | None:
@@ -377,14 +358,14 @@ def _file(ref: str, search: _Search) -> Dataset | None:
         from shardctl.readers.layout_file import read_layout_file
 
         return read_layout_file(path, names_only=search.counting.names_only)
-    if isinstance(path, RemotePath) and means_record_files(path.name):
+    if isinstance(path, RemotePath) and bare.means_record_files(path.name):
         return None
-    if not is_record_file(str(path)):
+    if not bare.is_record_file(str(path)):
         raise DatasetError(
             f"{quoted(ref, 200)} is neither a layout file, whose name ends in "
             f"{choices(LAYOUT_SUFFIXES)}, nor a file of records"
         )
-    return read_bare(str(path), search.counting)
+    return bare.read_bare(str(path), search.counting)
 
 
 def _record_files(ref: str, search: _Search) -> Dataset | None:
@@ -393,14 +374,14 @@ def _record_files(ref: str, search: _Search) -> Dataset | None:
             f"no dataset {quoted(ref)}; a version is three numbers or *, as in mnist:3.*.*, "
             "and namespaces are not looked up"
         )
-    if not means_record_files(ref):
+    if not bare.means_record_files(ref):
         return None
     if _SPEC.fullmatch(ref):
         raise DatasetError(
             f"{quoted(ref, 200)} is a spec, which says what is read of a dataset; name the dataset "
             "too"
         )
-    return read_bare(str(search.path(ref)), search.counting)
+    return bare.read_bare(str(search.path(ref)), search.counting)
 
 
 _SPEC = re.compile(r"[\w-]+\[[-\d._%]*(shard)?:[-\d._%]*(shard)?\](\s*\+.*)?")
@@ -432,7 +413,7 @@ _KINDS: tuple[Callable[[str, _Search], Dataset | None], ...] = (
 def _look_up(name: DatasetName, search: _Search) -> Dataset | None:
     folder = find_dataset(search.dirs, name)
     if folder is not None:
-        return dataset_in(folder)
+        return tfds_metadata.dataset_in(folder)
     for reading in name.readings():
         dataset = catalog_dataset(reading.name, reading.config, reading.version, said=name.said)
         if dataset is not None:

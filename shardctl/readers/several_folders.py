@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -58,19 +59,20 @@ def merge_datasets(datasets: Sequence[Dataset]) -> Dataset:
 
 def _refuse_files_twice(datasets: Sequence[Dataset]) -> None:
     """Refuse a record file that two patterns mean; of metadata TFDS reads a folder twice, too."""
-    seen: set[str] = set()
-    for dataset in datasets:
-        if not dataset.is_counted:
-            continue
-        for split in dataset.splits:
-            for files in split.files:
-                own = {os.path.join(files.data_dir or "", name) for name in files}
-                if twice := own & seen:
-                    raise DatasetError(
-                        f"record file {quoted(min(twice), 200)} is there twice; datasets read as "
-                        "one have files of their own"
-                    )
-                seen |= own
+    paths = Counter(
+        os.path.join(files.data_dir or "", name)
+        for dataset in datasets
+        if dataset.is_counted
+        for split in dataset.splits
+        for files in split.files
+        for name in files
+    )
+    twice = [path for path, count in paths.items() if count > 1]
+    if twice:
+        raise DatasetError(
+            f"record file {quoted(min(twice), 200)} is there twice; datasets read as "
+            "one have files of their own"
+        )
 
 
 def _joined(parts: Sequence[Split]) -> Split:

@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.text import choices, printable, quoted
-from shardctl.core.tfds_rules import (
-    DATASET_INFO_FILENAME,
-    DEFAULT_FILE_FORMAT,
-    DEFAULT_TEMPLATE,
-    INT64_MAX,
-)
+from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_FILE_FORMAT, DEFAULT_TEMPLATE
 from shardctl.errors import DatasetError, NotThereError
 from shardctl.files import fields
 from shardctl.files.file_text import absolute
@@ -239,7 +234,10 @@ def _split(
             num_shards=len(lengths),
             data_dir=data_dir,
         )
-        num_bytes = _num_bytes(_field(info, "numBytes", "num_bytes"))
+        stated = _field(info, "numBytes", "num_bytes")
+        num_bytes = fields.count(
+            fields.proto_int64(0 if stated is None else stated, "numBytes"), "numBytes"
+        )
     return Split(
         name=name,
         shard_lengths=lengths,
@@ -258,17 +256,9 @@ def _shard_lengths(value: object) -> Sequence[int]:
     if value is None:
         return ()
     items = fields.items(value, "shardLengths")
-    if _all_plain(items):
-        lengths = tuple(map(int, items))
-        if not lengths or (min(lengths) >= 0 and max(lengths) <= INT64_MAX):
-            return lengths
-    lengths = tuple(
-        fields.proto_int64(item, f"length of shard {index}") for index, item in enumerate(items)
-    )
-    if min(lengths) < 0:
-        index = next(i for i, length in enumerate(lengths) if length < 0)
-        raise DatasetError(f"length of shard {index} {lengths[index]} is negative")
-    return lengths
+    if not _all_plain(items):
+        items = [fields.proto_int64(n, f"length of shard {at}") for at, n in enumerate(items)]
+    return fields.counts(list(map(int, items)), "length of shard {}")
 
 
 def _all_plain(value: Sequence[object]) -> bool:
@@ -278,15 +268,6 @@ def _all_plain(value: Sequence[object]) -> bool:
         text = "".join(value)  # type: ignore[arg-type]
         return text.isascii() and text.isdigit() and max(map(len, value)) < 20 and "" not in value  # type: ignore[arg-type]
     return kinds <= {int}
-
-
-def _num_bytes(value: object) -> int:
-    if value is None:
-        return 0
-    number = fields.proto_int64(value, "numBytes")
-    if number < 0:
-        raise DatasetError(f"numBytes {number} is negative")
-    return number
 
 
 def _refuse_unknown_lengths(info: Mapping[str, object]) -> None:

@@ -12,7 +12,6 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice, cures
 from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import (
     Cell,
@@ -57,7 +56,7 @@ def eval_table(evaluation: Evaluation, screen: Screen) -> Iterator[str]:
             f"{counted(evaluation.dropped_by_device_batch, 'example')}"
         )
     yield paragraph(legend, screen)
-    said = [f"- {as_options(line)}" for line in advice(evaluation)]
+    said = [f"- {line}" for line in advice(evaluation)]
     hangs = evaluation.hang(evaluation.remainder) is not None  # which is said first
     yield from paragraphs(screen, *said[:1], style="error" if hangs else "")
     yield from paragraphs(screen, *said[1:])
@@ -126,7 +125,7 @@ def eval_document(evaluation: Evaluation) -> Document:
         "hang": None if hang is None else dict(vars(hang)),
         "differing_step": evaluation.differing_step,
         "cures": [dict(vars(cure)) for cure in cures(evaluation)],
-        "advice": list(map(as_options, advice(evaluation))),
+        "advice": list(advice(evaluation)),
     }
 
 

@@ -17,12 +17,11 @@ from shardctl.errors import UsageError
 from shardctl.files.documents import Document, to_yaml
 from shardctl.files.head import kind_head
 from shardctl.planning.inspect import InspectedStage, Inspection
-from shardctl.planning.lint.lint import Finding
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.tables import Cell, Screen, columns, indented, paragraph, table
 
 _COLUMNS = columns("# <stage <what_it_does_to_the_order <line")
 _INDENT = "  "
+_FINDING = "code=rule.code name=rule.name severity title=rule.title why fix"
 
 
 def inspect_table(
@@ -40,7 +39,7 @@ def inspect_table(
         for finding in inspection.findings() if inspection.predictable else ():
             headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}"
             yield paragraph(headline, screen, style=finding.severity)
-            yield from indented(f"fix: {as_options(finding.fix)}", screen)
+            yield from indented(f"fix: {finding.fix}", screen)
 
 
 def _title(inspection: Inspection, function: str) -> str:
@@ -61,7 +60,7 @@ def _row(number: int, stage: InspectedStage) -> Sequence[str]:
 def _effect(stage: InspectedStage) -> str:
     if stage.reason is None:
         return stage.effect
-    return f"leaves the order open: {as_options(stage.reason)}"
+    return f"leaves the order open: {stage.reason}"
 
 
 def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
@@ -71,9 +70,9 @@ def _verdict(inspection: Inspection, screen: Screen) -> Iterator[str]:
         place = "" if found.line is None else f" at {found.line}: {found.line.text}"
         said = f"{found.stage.call} leaves the order open{place}"
         yield paragraph(said, screen, style="error")
-        yield from indented(f"why: {as_options(found.reason)}", screen)
+        yield from indented(f"why: {found.reason}", screen)
     if inspection.refused is not None:
-        yield paragraph(as_options(inspection.refused), screen, style="error")
+        yield paragraph(inspection.refused, screen, style="error")
 
 
 def inspect_document(inspections: Sequence[Inspection], function: str) -> Document:
@@ -102,11 +101,11 @@ def _pipeline_record(inspection: Inspection) -> Document:
         "pipeline": settings_in_force(inspection.settings, ordered=ordered),
         "stages": [_stage_record(stage) for stage in inspection.stages],
         "open": [
-            {"stage": found.stage.call, "reason": as_options(found.reason), **_place(found.stage)}
+            {"stage": found.stage.call, "reason": found.reason, **_place(found.stage)}
             for found in inspection.open
         ],
-        "refused": None if inspection.refused is None else as_options(inspection.refused),
-        "findings": [_finding_record(finding) for finding in inspection.findings()],
+        "refused": inspection.refused,
+        "findings": [picked(finding, _FINDING) for finding in inspection.findings()],
     }
 
 
@@ -114,7 +113,7 @@ def _stage_record(stage: InspectedStage) -> Document:
     return {
         **picked(stage, "call operation level"),
         "effect": _effect(stage),
-        "open": None if stage.reason is None else as_options(stage.reason),
+        "open": stage.reason,
         **_place(stage),
         "arguments": dict(stage.arguments),
     }
@@ -122,14 +121,6 @@ def _stage_record(stage: InspectedStage) -> Document:
 
 def _place(stage: InspectedStage) -> Document:
     return picked(stage.line, "file line code=text")
-
-
-def _finding_record(finding: Finding) -> Document:
-    return {
-        **picked(finding, "code=rule.code name=rule.name severity title=rule.title"),
-        "why": as_options(finding.why),
-        "fix": as_options(finding.fix),
-    }
 
 
 def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> RecordStream:
@@ -140,7 +131,7 @@ def inspect_rows(inspections: Sequence[Inspection], function: str = "") -> Recor
             number,
             *picked(stage, "level call operation").values(),
             _effect(stage),
-            "" if stage.reason is None else as_options(stage.reason),
+            stage.reason or "",
             _place(stage)["file"] or "",
             _place(stage)["line"] or "",
         )
@@ -165,7 +156,7 @@ def project_yaml(inspections: Sequence[Inspection], function: str) -> Iterator[s
         raise UsageError("the pipeline reads no dataset, so that commands have nothing to read")
     yield f"# The pipeline of {printable(function, 200)}, as shardctl inspect found it.\n"
     for found in inspection.open:
-        said = printable(f"{found.stage.call}: {as_options(found.reason)}", 500)
+        said = printable(f"{found.stage.call}: {found.reason}", 500)
         yield f"# Its order is open: {said}\n"
     refs = references(dataset)
     settings = inspection.project_settings

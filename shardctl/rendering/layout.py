@@ -14,11 +14,12 @@ from shardctl.files.head import head
 from shardctl.files.stores.stores import is_remote
 from shardctl.planning.layout import Layout, SplitLayout
 from shardctl.readers.layout_document import dataset_fields, split_fields
-from shardctl.rendering.text.quantities import first_and_last, human_bytes, number
+from shardctl.rendering.text.quantities import first_and_last, human_bytes
 from shardctl.rendering.text.tables import (
     Cell,
     Column,
     Screen,
+    cells_of,
     columns,
     paragraph,
     table,
@@ -27,7 +28,9 @@ from shardctl.rendering.text.tables import (
 
 _SHARDS = 6  # shards of one split on a terminal
 
-_SUMMARY = columns("<split examples shards bytes smallest largest mean imbalance")
+_SUMMARY = columns("<split.name=split split.num_examples=examples split.num_shards=shards")
+_SUMMARY += columns("~num_bytes=bytes balance.min=smallest balance.max=largest")
+_SUMMARY += columns("1balance.mean=mean 3balance.imbalance=imbalance")
 _FACTS = columns("*file first_id last_id examples")
 _BYTES = columns("bytes")
 LEGEND = "smallest, largest, mean: examples in a shard; imbalance: largest / mean, 1 is even"
@@ -56,34 +59,20 @@ def layout_table(layout: Layout, screen: Screen) -> Iterator[str]:
         yield from picture_lines(layout, screen)
 
 
-def split_cells(layout: Layout) -> tuple[Sequence[Column], list[Sequence[str]]]:
+def split_cells(layout: Layout) -> tuple[Sequence[Column], Sequence[Sequence[str]]]:
     """Return what the shards of each split come to, as columns and rows."""
-    dataset = layout.dataset
-    several = len({_bytes_from(split, dataset) for split in layout.splits}) > 1
-    return _SUMMARY, [_summary(split, dataset, name_source=several) for split in layout.splits]
+    sources = [_bytes_from(split, layout.dataset) for split in layout.splits]
+    rows = cells_of(_SUMMARY, layout.splits)
+    for row, split, source in zip(rows, layout.splits, sources, strict=True):
+        if len(set(sources)) > 1 and split.bytes_from is not None:
+            row[3] += source.removeprefix("bytes")
+    return _SUMMARY, rows
 
 
 def _bytes_from(split: SplitLayout, dataset: Dataset) -> str:
     if split.bytes_from == "disk" and is_remote(dataset.data_dir or ""):
         return _THERE
     return _BYTES_FROM[split.bytes_from]
-
-
-def _summary(split: SplitLayout, dataset: Dataset, *, name_source: bool) -> Sequence[str]:
-    balance = split.balance
-    num_bytes = "unknown" if split.num_bytes is None else human_bytes(split.num_bytes)
-    if name_source and split.bytes_from is not None:
-        num_bytes += _bytes_from(split, dataset).removeprefix("bytes")
-    return (
-        split.split.name,
-        f"{split.split.num_examples:,}",
-        f"{split.split.num_shards:,}",
-        num_bytes,
-        number(balance.min),
-        number(balance.max),
-        number(balance.mean, 1),
-        number(balance.imbalance, 3),
-    )
 
 
 def _shard_table(split: SplitLayout, screen: Screen) -> Iterator[str]:

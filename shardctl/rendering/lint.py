@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 
 from shardctl.core.columns import RecordStream, picked, records_of, stream_of
@@ -13,7 +13,6 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head, kind_head
 from shardctl.planning.lint.lint import Finding, Lint
 from shardctl.planning.lint.rule import SEVERITIES, Rule
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 from shardctl.rendering.text.tables import (
     Cell,
@@ -36,8 +35,8 @@ def lint_table(lint: Lint, origins: SettingOrigins, screen: Screen) -> Iterator[
         yield "\n"
         headline = f"{finding.rule.code} {finding.severity}: {finding.rule.title}{place}"
         yield paragraph(headline, screen, style=finding.severity)
-        yield from indented(f"why: {as_options(finding.why)}", screen)
-        yield from indented(f"fix: {as_options(finding.fix)}", screen)
+        yield from indented(f"why: {finding.why}", screen)
+        yield from indented(f"fix: {finding.fix}", screen)
     if lint.findings:
         code = lint.findings[0].rule.code
         yield "\n"
@@ -70,27 +69,16 @@ def lint_document(lint: Lint, origins: SettingOrigins) -> Document:
     }
 
 
-def _finding_record(
-    finding: Finding, origins: SettingOrigins, spell: Callable[[object], str] = as_options
-) -> Document:
+def _finding_record(finding: Finding, origins: SettingOrigins) -> Document:
     file, line = origins.place(finding.settings)
-    return {
-        **picked(finding, "code=rule.code name=rule.name severity title=rule.title"),
-        "specs": list(finding.specs),
-        "why": spell(finding.why),
-        "fix": spell(finding.fix),
-        "settings": list(finding.settings),
-        "file": file,
-        "line": line,
-    }
+    rule = "code=rule.code name=rule.name severity title=rule.title"
+    return {**picked(finding, f"{rule} specs why fix settings"), "file": file, "line": line}
 
 
-def lint_rows(
-    lint: Lint, origins: SettingOrigins = NOWHERE, spell: Callable[[object], str] = as_options
-) -> RecordStream:
+def lint_rows(lint: Lint, origins: SettingOrigins = NOWHERE) -> RecordStream:
     """Return a row a finding; the specs are one cell, blanks between."""
     fields = "code severity title specs why fix file line"
-    records = [_finding_record(finding, origins, spell) for finding in lint.findings]
+    records = [_finding_record(finding, origins) for finding in lint.findings]
     rows = [{**record, "specs": " ".join(record["specs"])} for record in records]
     return stream_of(fields, list(map(itemgetter(*fields.split()), rows)))
 
@@ -99,9 +87,8 @@ def lint_annotations(lint: Lint, origins: SettingOrigins) -> Iterator[str]:
     """Yield an annotation for GitHub a finding, at the line of the setting it is about."""
     for finding in lint.findings:
         file, line = origins.place(finding.settings)
-        why, fix = as_options(finding.why), as_options(finding.fix)
-        text = f"{finding.rule.title}: {why}\nfix: {fix}"
-        yield annotation(finding.severity, text, title=finding.rule.code, file=file, line=line)
+        rule, text = finding.rule, f"{finding.rule.title}: {finding.why}\nfix: {finding.fix}"
+        yield annotation(finding.severity, text, title=rule.code, file=file, line=line)
 
 
 def rules_table(rules: Sequence[Rule], screen: Screen, *, stories: bool = False) -> Iterator[str]:
@@ -119,13 +106,7 @@ def rules_document(rules: Sequence[Rule]) -> Document:
     """Return rules and their stories."""
     return {
         **kind_head("lint"),
-        "rules": [
-            {
-                **picked(rule, _RULE),
-                **{name: as_options(text) for name, text in vars(rule.story).items()},
-            }
-            for rule in rules
-        ],
+        "rules": [{**picked(rule, _RULE), **vars(rule.story)} for rule in rules],
     }
 
 
@@ -138,7 +119,7 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     """Yield the whole story of a rule: what happens and why, what helps, where it was seen."""
     headline = f"{rule.code} {rule.name} ({rule.severity}): {rule.title}"
     yield paragraph(headline, screen, style=rule.severity)
-    for text in as_options(rule.story.happens).split("\n\n"):
+    for text in rule.story.happens.split("\n\n"):
         yield "\n"
         yield paragraph(text, screen)
     for heading, text in (
@@ -148,4 +129,4 @@ def story_text(rule: Rule, screen: Screen) -> Iterator[str]:
     ):
         yield "\n"
         yield paragraph(f"{heading}:", screen, style="bold")
-        yield from indented(as_options(text), screen)
+        yield from indented(text, screen)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from shardctl.core.columns import RecordStream, picked
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.resume.resume_plan import ResumePlan, calls_chained
 from shardctl.core.resume.unseeded_buffer import UnseededBuffer
+from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan_file import instruction_rows, plan_json, plan_yaml
+from shardctl.files.plan_file import instruction_rows, plan_document
 from shardctl.planning.resume.proof import BrokenPromise, Proof
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import (
     Look,
@@ -23,7 +25,6 @@ from shardctl.rendering.text.tables import (
     paragraphs,
     table_pieces,
 )
-from shardctl.rendering.text.written import resume_call
 
 _ROWS = 20  # file instructions, hosts or broken promises shown on a terminal
 
@@ -74,20 +75,9 @@ def _state(plan: ResumePlan, *, every_count: bool) -> tuple[str, str, str]:
     return title, _stopped(plan, every_count=every_count), _left(plan)
 
 
-def resume_json(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
-    """Yield the plan file as JSON, the proof last."""
-    return plan_json(_in_options(plan), _proof_field(proof))
-
-
-def resume_yaml(plan: ResumePlan, proof: Proof | None) -> Iterator[str]:
-    """Yield the plan file as YAML, the proof last."""
-    return plan_yaml(_in_options(plan), _proof_field(proof))
-
-
-def _in_options(plan: ResumePlan) -> ResumePlan:
-    """Return a plan whose texts name the options of the command line."""
-    assumptions, advice = (tuple(map(as_options, said)) for said in (plan.assumptions, plan.advice))
-    return replace(plan, assumptions=assumptions, advice=advice)
+def resume_document(plan: ResumePlan, proof: Proof | None) -> Document:
+    """Return the plan file, the proof last."""
+    return {**plan_document(plan), **_proof_field(proof)}
 
 
 def _are_scattered(plan: ResumePlan) -> bool:
@@ -221,10 +211,7 @@ def _host_rows(plan: ResumePlan) -> Iterator[Sequence[str]]:
 def _promise(plan: ResumePlan) -> str:
     """Return what the plan promises."""
     if plan.continued_by == "shardctl.tfds":
-        return (
-            "exact: shardctl.tfds builds the stages again and goes on behind what they have handed "
-            "out; file instructions alone do not continue them."
-        )
+        return "exact: shardctl.tfds rebuilds the stages and continues; file instructions do not."
     if plan.mode == "exact":
         return "exact: the order continues id by id."
     if plan.unseeded is not None:
@@ -232,18 +219,14 @@ def _promise(plan: ResumePlan) -> str:
     held = len(plan.pending or ())
     if plan.mode == "exact-order":
         return (
-            f"exact order: the instructions feed the shuffle buffer as it was left, with "
-            f"{_examples(held)} in it; shardctl.tfds replays it."
+            f"exact order: shardctl.tfds replays the shuffle buffer with {_examples(held)} in it."
         )
     runs = counted(plan.num_pending_instructions, "instruction")
     first = f" The first {runs} read the {_examples(held)} that the buffer held."
     first = first if held and plan.num_pending_instructions else ""
     if plan.is_one_stream:
-        return (
-            "not exactly once: a stream without end has no rest that could be read whole. Nothing "
-            "that was handed out comes again but by the repeat, but which of the examples in the "
-            f"buffer and behind it are the next {plan.remaining:,} may be another choice.{first}"
-        )
+        other = f"the next {plan.remaining:,} may be another choice"
+        return f"not exactly once: a stream without end has no rest to read whole; {other}.{first}"
     drops = plan.hosts and plan.settings.drop_remainder
     dropped = ", but for what each new host drops of its last batch" if drops else ""
     return f"exactly once: every example that is left, in another order{dropped}.{first}"
@@ -256,15 +239,13 @@ def _how(plan: ResumePlan, plan_file: str | None) -> Iterator[str]:
         file = "plan.yaml" if plan_file is None else plan_file
         written = "" if plan_file else ", with the file that --output plan.yaml writes"
         yield f"in Python: {resume_call(plan, file)}{written}"
-        yield (
-            f"or, with the script's own dataset: shardctl.tfds.resume_like(ds, "
-            f"consumed={plan.consumed})"
-        )
+        call = f"shardctl.tfds.resume_like(ds, consumed={plan.consumed})"
+        yield f"or, with the script's own dataset: {call}"
         return
     if plan.read_config is None:
         if plan.after_read:
             yield f"go on with: {', then '.join(map(str, plan.after_read))}"
-        yield from (f"- {as_options(line)}" for line in plan.advice)
+        yield from (f"- {line}" for line in plan.advice)
         if plan.stop is not None:
             yield "in Python: --format python writes the code that reads what is left"
         return
@@ -287,50 +268,127 @@ def _without_seed(buffer: UnseededBuffer, num_hosts: int = 1) -> str:
     >>> from shardctl.core.resume.unseeded_buffer import behind_buffer
     >>> print(_without_seed(behind_buffer(
     ...     buffer_size=9, emitted=50, num_elements=99, risk=None)))
-    at most once: the buffer had read 58 examples of its epoch. These are passed by: nothing is \
-repeated, the 8 that it held are lost, whatever its seed was.
+    at most once: the buffer had read 58 examples of its epoch. They are skipped: lost 8, \
+repeated 0, whatever the seed was.
     """
     mode = "at most once" if buffer.risk is None else "at least once"
     one = num_hosts == 1
     who = "the buffer" if one else f"the buffers of the {num_hosts} hosts"
-    it, its = ("it", "its seed was") if one else ("they", "their seeds were")
     if not buffer.emitted:
         return f"{mode}: {who} held nothing yet, so that nothing is repeated or lost."
-    epoch = " of its epoch" if one else ""
-    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{epoch}."
+    read = f"{mode}: {who} had read {_examples(buffer.num_read)}{' of its epoch' if one else ''}."
     if not buffer.num_read_again:
-        lost = buffer.most_lost
-        held = f", the {lost:,} that {it} held are lost" if lost else " or lost"
-        return f"{read} These are passed by: nothing is repeated{held}, whatever {its}."
+        lost = f"lost {buffer.most_lost:,}, repeated 0"
+        return f"{read} They are skipped: {lost}, whatever the seed was."
     if not buffer.first_read:
-        return (
-            f"{read} All of them are read again: {buffer.least_repeated:,} are repeated and none "
-            f"is lost, whatever {its}."
-        )
+        repeated = f"lost 0, repeated {buffer.least_repeated:,}"
+        return f"{read} All of them are read again: {repeated}, whatever the seed was."
     buffers = counted(buffer.buffers_again, "buffer") + (" of them" if one else " a host at most")
-    again = f"{buffer.num_read_again:,}, {buffers},"
     return (
-        f"{read} The last {again} are read again: {buffer.least_repeated:,} to "
-        f"{buffer.most_repeated:,} are repeated; {buffer.expected_lost:.2g} are lost on the "
-        f"average of all seeds, which is below the risk of {buffer.risk:g}, and at most "
-        f"{buffer.most_lost:,} with any."
+        f"{read} The last {buffer.num_read_again:,}, {buffers}, are read again: "
+        f"{buffer.least_repeated:,} to {buffer.most_repeated:,} are repeated; "
+        f"{buffer.expected_lost:.2g} are lost on the average of all seeds, which is below the risk "
+        f"of {buffer.risk:g}, and at most {buffer.most_lost:,} with any."
     )
 
 
 def _further(plan: ResumePlan) -> str:
-    following = plan.further_epochs[0]
-    last = plan.epoch + plan.num_further_epochs
-    one = plan.num_further_epochs == 1
-    which = f"epoch {last}" if one else f"epochs {following.epoch} to {last}"
-    files = "files shuffled with seeds of its own" if following.file_seeds else "the same files"
+    following, last = plan.further_epochs[0], plan.epoch + plan.num_further_epochs
+    epochs = f"epochs {following.epoch} to {last}"
+    which = f"epoch {last}" if plan.num_further_epochs == 1 else epochs
+    files = "files reshuffled" if following.file_seeds else "the same files"
     if plan.hosts:
         return f"then: {which}, each read whole by the new hosts, {files}"
     mode = "" if plan.unseeded is None else f" --mode {plan.mode}"
-    return (
-        f"then: {which}, {files}; resume --consumed {following.consumed}{mode} lists the first of "
-        "them"
-    )
+    command = f"resume --consumed {following.consumed}{mode}"
+    return f"then: {which}, {files}; {command} lists the first of them"
 
 
 def _examples(count: int) -> str:
     return counted(count, "example")
+
+
+# What was written to a file, and what is done with it next: two lines for people.
+
+
+def resume_call(plan: ResumePlan, plan_file: str) -> str:
+    """Return the call of Python that goes on from a plan file.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> resume_call(resume(Dataset(name="d", splits=(train,)), consumed=2), "plan.yaml")
+    "shardctl.tfds.resume(builder, 'plan.yaml')"
+    """
+    host = ", host=i" if plan.hosts else ""
+    return f"shardctl.tfds.resume({_builder(plan.instructions.dataset)}, {plan_file!r}{host})"
+
+
+def _builder(dataset: Dataset) -> str:
+    """Return what stands for the builder; of files without metadata TFDS has none."""
+    if not dataset.is_counted:
+        return "builder"
+    references = [folder.reference for folder in (dataset.folders or (dataset,))]
+    named = references[0] if len(references) == 1 else None
+    return f"shardctl.tfds.record_files({'..' if named is None else repr(named)})"
+
+
+def plan_written(
+    plan: ResumePlan, path: str, form: str, dataset: Sequence[str] = ()
+) -> Iterator[str]:
+    """Yield what a file of a plan holds, and what goes on with it.
+
+    `dataset` are the options that named its dataset; without them it is found where it lay.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.resume.resume import resume
+    >>> train = Split.even(name="train", num_examples=9, num_shards=3)
+    >>> plan = resume(Dataset(name="d", splits=(train,)), consumed=2)
+    >>> print(*plan_written(plan, "plan.yaml", "yaml"), sep="\\n")
+    wrote plan.yaml: 3 file instructions, 7 examples left, mode exact
+    next: shardctl.tfds.resume(builder, 'plan.yaml') in Python; shardctl resume --plan plan.yaml \
+--prove checks it
+    """
+    what = f"{counted(plan.num_instructions, 'file instruction')}, "
+    if plan.continued_by == "shardctl.tfds":
+        what = "the place in the stages, "
+    elif not plan.lists_rest:
+        what = "the calls that go on, "
+    what += f"{counted(plan.remaining, 'example')} left" if plan.has_end else "no end"
+    if plan.num_further_epochs:
+        what += f" and {counted(plan.num_further_epochs, 'epoch')} after that"
+    if plan.hosts:
+        what += f", for {len(plan.hosts):,} hosts"
+    if form == "python":
+        what = f"code for {what}"
+    yield f"wrote {path}: {what}, mode {plan.mode}"
+    if form in ("yaml", "json"):
+        words = ["--plan", path, *dataset]
+        # A proof of what a log left over needs the log.
+        words += [] if plan.from_seen else ["--prove"]
+        check = f"shardctl resume {shlex.join(words)}"
+        if plan.continued_by == "loader":
+            code = ", and --format python writes the code that goes on" if plan.stop else ""
+            yield f"next: {check} checks it{code}"
+        else:
+            yield f"next: {resume_call(plan, path)} in Python; {check} checks it"
+    elif form == "python" and plan.continued_by == "loader":
+        yield "next: paste it where the loader was made; it reads what is left"
+    elif form == "python":
+        yield "next: paste it where the pipeline was made; its ds goes on where that one stopped"
+
+
+def script_written(plan: ResumePlan, path: str, framework: str) -> Iterator[str]:
+    """Yield what a training script does, and what is left to do with it."""
+    yield f"wrote {path}: a training script ({framework}), from example {plan.consumed:,} on"
+    yield "next: edit prepare(), the model and the loss; rerun it after an interruption"
+
+
+def snapshot_written(snapshot: Snapshot, path: str, dataset: Sequence[str] = ()) -> Iterator[str]:
+    """Yield what a snapshot fixes, and what compares with it.
+
+    `dataset` are the options without which its dataset is not found again.
+    """
+    yield f"wrote {path}: the order of {snapshot.num_examples:,} examples of {snapshot.spec}"
+    compare = shlex.join(["shardctl", "diff", path, *dataset])
+    yield f"next: commit it; {compare} says whether the order is still that"

@@ -8,21 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.columns import RecordStream
+from shardctl.core.columns import RecordStream, picked
 from shardctl.errors import UsageError
-from shardctl.files.documents import Document, json_line, json_lines, to_json, to_yaml
+from shardctl.files.documents import Chunks, Document, json_lines
 from shardctl.planning.locate import MATCH_FIELDS, match_columns
 from shardctl.planning.simulate import Simulation
-from shardctl.rendering.text.step_rows import (
-    order_head,
-    order_heading,
-    order_rows,
-    pipeline_record,
-)
+from shardctl.rendering.text.step_rows import order_head, order_heading, order_rows, pipeline_record
 from shardctl.rendering.text.tables import Screen, paragraph
 
 _PIECE = 1 << 14  # examples made into text at once
-_IDS_IN_LINE = 16
 
 
 def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
@@ -47,43 +41,14 @@ def simulate_table(simulation: Simulation, screen: Screen) -> Iterator[str]:
 
 def simulate_document(simulation: Simulation) -> Document:
     """Return the document of `simulate`."""
-    ids = simulation.order.codes.ids(simulation.ids())
-    return {**_document_without_ids(simulation), "ids": ids}
-
-
-def simulate_json(simulation: Simulation) -> Iterator[str]:
-    """Yield the document as JSON, the ids chunk by chunk."""
-    yield "".join(to_json(_document_without_ids(simulation))).removesuffix("\n}\n")
-    yield ',\n  "ids": ['
-    separator = ""
-    for ids in _ids(simulation):
-        yield f"{separator}{json_line(ids)[1:-1]}"
-        separator = ", "
-    yield "]\n}\n"
-
-
-def simulate_yaml(simulation: Simulation) -> Iterator[str]:
-    """Yield the document as YAML, the ids chunk by chunk."""
-    yield from to_yaml(_document_without_ids(simulation))
-    yield "ids: ["
-    separator = ""
-    for ids in _ids(simulation):
-        # Quoted as in JSON: `12:30`, an id of a split named 12, would be a number in base 60.
-        for start in range(0, len(ids), _IDS_IN_LINE):
-            yield f"{separator}{json_line(ids[start : start + _IDS_IN_LINE])[1:-1]}"
-            separator = ",\n  "
-    yield "]\n"
-
-
-def _document_without_ids(simulation: Simulation) -> Document:
     order = simulation.order
     return {
         **order_head("simulate", order),
         "spec": simulation.spec,
         "pipeline": pipeline_record(order),
         "num_examples": None if order.is_endless else order.num_examples,
-        "skip": simulation.skip,
-        "take": simulation.take,
+        **picked(simulation, "skip take"),
+        "ids": Chunks(lambda: _ids(simulation)),
     }
 
 

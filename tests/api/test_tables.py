@@ -117,16 +117,15 @@ def test_columns_without_rows_are_no_numbers() -> None:
     assert both["filename"].tolist() == ["mnist-train.tfrecord-00000-of-00001"]
 
 
-def test_of_a_long_table_the_first_and_the_last_rows_are_shown() -> None:
+def test_of_a_long_table_the_first_rows_are_shown() -> None:
     text = shardctl.plan("imagenet2012", "train")._repr_html_()
     rows = Table(text).rows
     assert [row[2] for row in rows[1:3]] == [
         "imagenet2012-train.tfrecord-00000-of-01024",
         "imagenet2012-train.tfrecord-00001-of-01024",
     ]
-    assert rows[21] == ["… 994 more rows; to_pandas() has all"]
-    assert rows[-1][2] == "imagenet2012-train.tfrecord-01023-of-01024"
-    assert len(rows) == 1 + 20 + 1 + 10
+    assert rows[-1] == ["… more rows; to_pandas() has all"]
+    assert len(rows) == 1 + 30 + 1
 
 
 def test_of_a_table_without_end_in_sight_the_first_rows_are_shown() -> None:

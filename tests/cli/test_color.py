@@ -110,7 +110,7 @@ def test_every_command_takes_it(shardctl: Shardctl, command: str) -> None:
     assert "--color WHEN" in shardctl(command, "--help").stdout
     for words in (["--color", "nevr", command], [command, "--color", "nevr"]):
         ran = shardctl(*words)
-        assert ran.stderr == "error: --color 'nevr': choose from auto, always, never\n"
+        assert ran.stderr == "error: --color 'nevr': choose from never, auto, always\n"
         assert (ran.stdout, ran.exit_code) == ("", 2)
 
 

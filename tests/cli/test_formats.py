@@ -116,7 +116,7 @@ def test_what_a_terminal_cannot_show_is_refused_there(
 )
 def test_pictures_are_refused_in_a_format_without_them(out: OutputOptions) -> None:
     some = formats("table", "json", "csv", "svg")
-    said = r"^--picture draws in tables, not in json; leave it out, or choose from table, svg"
+    said = r"^--picture draws in tables, not in json; leave it out, or choose --format table or svg"
     with pytest.raises(UsageError, match=said):
         some.chosen(out, picture=True)
     assert some.chosen(out, picture=False) == "json"

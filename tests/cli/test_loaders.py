@@ -138,4 +138,4 @@ def test_an_option_takes_the_place_of_what_the_other_loader_does_not_read(
     Path("shardctl.yaml").write_text("dataset: toy.yaml\nloader: torch\nread: {cycle: 2}\n")
     ran = shardctl("simulate")
     assert ran.exit_code == 2
-    assert "shardctl.yaml:3: read.cycle: 2 means nothing to PyTorch's DataLoader; " in ran.stderr
+    assert "shardctl.yaml:3: --cycle 2 means nothing to PyTorch's DataLoader; " in ran.stderr

@@ -19,7 +19,6 @@ from shardctl.core.arrays import (
     exact_sum,
     is_ascending,
     is_constant,
-    joined_arrays,
     joined_constants,
     last_not_above,
     pieces,
@@ -60,17 +59,6 @@ def test_one_value_stays_one_value_where_all_are_the_same() -> None:
     assert is_constant(joined_constants([fives, constant(5, 1), constant(7, 0)]))
     assert joined_constants([fives, constant(6, 1)]).tolist() == [5, 5, 5, 5, 6]
     assert joined_constants([]).tolist() == []
-    joined = joined_arrays([fives, fives])
-    joined[0] = 1  # an array of its own
-    assert joined.tolist() == [1, *[5] * 7]
-
-
-@pytest.mark.parametrize("zero", [0, 1])
-def test_many_rows_of_zeros_are_chosen_as_others_are(zero: int) -> None:
-    values = np.zeros(10, np.int64)
-    values[3] = zero
-    rows = np.arange(1 << 19) % 10
-    assert np.array_equal(chosen(values, rows), values[rows])
 
 
 @pytest.mark.parametrize("count", [2, 1 << 18, (1 << 18) + 1, 600_000])

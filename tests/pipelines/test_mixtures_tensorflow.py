@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.iteration.build import build
+from shardctl.core.iteration.build import build, iteration_of_pass
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration
 from shardctl.core.iteration.nodes.source import Source
-from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.stages import (

@@ -13,17 +13,16 @@ import yaml
 
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.documents import to_csv
+from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.proof import BrokenPromise, Proof
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.rendering.resume import (
     proof_line,
-    resume_json,
+    resume_document,
     resume_rows,
     resume_table,
-    resume_yaml,
 )
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.planning.resume.resume_cases import TOY, dataset
@@ -117,10 +116,10 @@ def test_what_a_buffer_held_is_counted(mode: Any) -> None:
     ("mode", "risk", "consumed", "promise"),
     [
         ("at-most-once", None, 0, "the buffer held nothing yet, so that nothing is repeated"),
-        ("at-most-once", None, 2, "nothing is repeated, the 2 that it held are lost"),
-        ("at-most-once", None, 10, "nothing is repeated, the 1 that it held are lost"),
+        ("at-most-once", None, 2, "skipped: lost 2, repeated 0"),
+        ("at-most-once", None, 10, "skipped: lost 1, repeated 0"),
         ("at-least-once", 2, 6, "The last 3, 1 buffer of them, are read again: 1 to 3 are"),
-        ("at-least-once", 1e-6, 6, "All of them are read again: 6 are repeated and none is lost"),
+        ("at-least-once", 1e-6, 6, "All of them are read again: lost 0, repeated 6"),
     ],
 )
 def test_without_a_seed_it_is_said_what_is_lost_and_repeated(
@@ -200,7 +199,9 @@ def test_broken_promises_stand_before_the_proof() -> None:
     assert more == "… 2 more broken promises; --all shows them"
     assert sum(line.startswith("broken promise: ") for line in lines(plan, proof)) == 22
     assert last == proof_line(PROOF)
-    document = json.loads("".join(resume_json(resume(TOY, "train", consumed=3), proof)))
+    document = json.loads(
+        "".join(to_json(resume_document(resume(TOY, "train", consumed=3), proof)))
+    )
     assert document["proof"]["broken"][21] == {
         "name": "pending[21]",
         "promised": "1",
@@ -210,11 +211,11 @@ def test_broken_promises_stand_before_the_proof() -> None:
 
 def test_a_proof_is_the_last_field_of_a_plan_file() -> None:
     plan = resume(TOY, "train", consumed=3)
-    document = json.loads("".join(resume_json(plan, PROOF)))
+    document = json.loads("".join(to_json(resume_document(plan, PROOF))))
     assert list(document)[-1] == "proof"
     assert document["proof"] == {"compared": 1000, "lost": 1, "repeated": 2, "moved": 3}
-    assert yaml.safe_load("".join(resume_yaml(plan, PROOF))) == document
-    assert "proof" not in json.loads("".join(resume_json(plan, None)))
+    assert yaml.safe_load("".join(to_yaml(resume_document(plan, PROOF)))) == document
+    assert "proof" not in json.loads("".join(to_json(resume_document(plan, None))))
 
 
 def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
@@ -240,9 +241,9 @@ def test_csv_has_a_row_for_each_instruction_of_each_host() -> None:
         (
             "at-most-once",
             None,
-            "nothing is repeated, the 4 that they held are lost, whatever",
+            "skipped: lost 4, repeated 0, whatever",
         ),
-        ("at-least-once", 1e-6, "All of them are read again: 3 are repeated and none is lost"),
+        ("at-least-once", 1e-6, "All of them are read again: lost 0, repeated 3"),
         ("at-least-once", 2.0, "The last 6, 1 buffer a host at most, are read again: 2 to "),
     ],
 )
@@ -284,7 +285,7 @@ def test_counts_of_hosts_are_all_there_but_where_tables_are_abridged() -> None:
             [
                 "stopped: after 2 examples, in epoch 0",
                 "left: 7 examples of the pipeline",
-                "exact: shardctl.tfds builds the stages again",
+                "exact: shardctl.tfds rebuilds the stages",
                 "in Python: shardctl.tfds.resume(builder, 'plan.yaml'), with the file that",
                 "or, with the script's own dataset: shardctl.tfds.resume_like(ds, consumed=2)",
             ],

@@ -9,7 +9,7 @@ from shardctl.core.dataset.file_finding import FileFinding
 from shardctl.files.documents import to_csv
 from shardctl.readers.verifying.verify_files import FilesVerification, SplitFiles
 from shardctl.rendering.text.tables import PLAIN, Screen
-from shardctl.rendering.verify_files import (
+from shardctl.rendering.verify import (
     verify_files_document,
     verify_files_rows,
     verify_files_table,

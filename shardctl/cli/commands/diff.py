@@ -19,7 +19,7 @@ from shardctl.cli.formats import (
 from shardctl.cli.options.dataset import text_on_stdin
 from shardctl.cli.options.names import path_from_repository, typed_again
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, flag, option
+from shardctl.cli.options.shared import DatasetOptions, Flag, argument, option
 from shardctl.cli.options.today import Beside, Today, label_of
 from shardctl.cli.output import fail, warn
 from shardctl.core.text import printable, quoted
@@ -30,20 +30,20 @@ if TYPE_CHECKING:
     from shardctl.core.snapshot.snapshot import Snapshot
 
 
-def _formats(module: str, what: str) -> Formats:
+def _formats(what: str) -> Formats:
     return Formats(
         renderers={
-            "table": as_table(f"rendering.diff.{module}:{what}_table"),
-            "json": as_json(f"rendering.diff.{module}:{what}_document"),
-            "yaml": as_yaml(f"rendering.diff.{module}:{what}_document"),
-            "github": as_code(f"rendering.diff.{module}:{what}_annotation"),
+            "table": as_table(f"rendering.diff.diff:{what}_table"),
+            "json": as_json(f"rendering.diff.diff:{what}_document"),
+            "yaml": as_yaml(f"rendering.diff.diff:{what}_document"),
+            "github": as_code(f"rendering.diff.diff:{what}_annotation"),
         }
     )
 
 
-FORMATS = _formats("diff", "diff")
-_PLANS = _formats("plans", "plans")
-_SEVERAL = _formats("plans", "several")
+FORMATS = _formats("diff")
+_PLANS = _formats("plans")
+_SEVERAL = _formats("several")
 _ABOUT_THIS_RUN = ("--format", "--output", "--update", "--each", "--all", "--color")
 
 
@@ -52,24 +52,10 @@ def diff(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="A...",
-            help="A snapshot; or a plan, with B another. Two snapshots are compared with each "
-            "other, three and more (see --each) with the current order. - is stdin.",
-        ),
-    ],
-    spec: Annotated[
-        str | None,
-        option(
-            "SPEC", "What the current order reads [default: as in A].", offered=completion.splits
-        ),
-    ] = None,
-    update: Annotated[bool, flag("Write the current order to A where it differs.")] = False,
-    each: Annotated[
-        bool, flag("Check each file against the current order, however many there are.")
-    ] = False,
+    files: Annotated[list[str], argument()],
+    spec: Annotated[str | None, option(offered=completion.splits)] = None,
+    update: Flag = False,
+    each: Flag = False,
     every_row: AllOption = False,
 ) -> None:
     """Say where and why two orders differ; exits with 0 if equal, 1 if different, 2 for trouble.
@@ -77,6 +63,15 @@ def diff(
     The dataset is chosen as in every command, else it is the one that A names; a setting that
     neither an option nor shardctl.yaml names is as in A. Of a loader the installed version
     reads, that of A where none is installed.
+
+    Arguments:
+      files A...: A snapshot; or a plan, with B another. Two snapshots are compared with each other,
+        three and more (see --each) with the current order. - is stdin.
+
+    Options:
+      --spec SPEC: What the current order reads [default: as in A].
+      --update: Write the current order to A where it differs.
+      --each: Check each file against the current order, however many there are.
 
     Examples:
       # Is today's order still the one that was fixed?
@@ -188,7 +183,7 @@ def _each_with_current(
     Raises:
         Exit: with 2, since a file could not be checked, or not be written.
     """
-    from shardctl.rendering.diff.plans import CheckedFile
+    from shardctl.rendering.diff.diff import CheckedFile
 
     checked: dict[str, Beside] = {}
     failed: dict[str, ShardctlError] = {}

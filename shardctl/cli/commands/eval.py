@@ -9,7 +9,7 @@ from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import SharingOptions
-from shardctl.cli.options.shared import DatasetOptions, flag, number
+from shardctl.cli.options.shared import DatasetOptions, Flag, Number, argument, number
 from shardctl.cli.output import say, warn
 from shardctl.errors import UsageError
 
@@ -21,32 +21,13 @@ def eval(
     source: DatasetOptions,
     reading: SharingOptions,
     out: OutputOptions,
-    spec: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: test, else validation, else train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
-    num_hosts: Annotated[Any, number("Number of hosts [default: 1].", "--hosts")] = None,
-    num_devices: Annotated[Any, number("Devices of a host [default: 1].", "--devices")] = None,
-    batch: Annotated[Any, number("Examples of a batch on one device.")] = None,
-    drop_remainder: Annotated[bool, flag("A host's last partial batch is dropped.")] = False,
-    pad: Annotated[
-        bool,
-        flag(
-            "It is padded, and batches of padding follow until every host has made the same "
-            "number of steps (Flax's infinite padding)."
-        ),
-    ] = False,
-    check: Annotated[
-        bool,
-        flag(
-            "Exit with 1 if the evaluation, as these options set it up, would hang or lose "
-            "examples."
-        ),
-    ] = False,
+    spec: Annotated[str | None, argument(offered=completion.splits)] = None,
+    num_hosts: Annotated[Any, number("--hosts")] = None,
+    num_devices: Annotated[Any, number("--devices")] = None,
+    batch: Number = None,
+    drop_remainder: Flag = False,
+    pad: Flag = False,
+    check: Flag = False,
     every_row: AllOption = False,
     picture: PictureOption = None,
 ) -> None:
@@ -56,6 +37,19 @@ def eval(
     From shardctl.yaml come the host sharding and the file order, not the batch or the stages. With
     --stages that batch, --batch is left out. With --loader the batches are those of that library.
     What is handed out twice is counted, and of several epochs one.
+
+    Arguments:
+      spec [SPEC]: What is read, as TFDS writes it [default: test, else validation, else train].
+
+    Options:
+      --hosts N: Number of hosts [default: 1].
+      --devices N: Devices of a host [default: 1].
+      --batch N: Examples of a batch on one device.
+      --drop-remainder: A host's last partial batch is dropped.
+      --pad: It is padded, and batches of padding follow until every host has made the same number
+        of steps (Flax's infinite padding).
+      --check: Exit with 1 if the evaluation, as these options set it up, would hang or lose
+        examples.
 
     Examples:
       # Would 8 hosts of 8 devices see all of the test split, and end?

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions
+from shardctl.cli.options.shared import argument
 from shardctl.core.text import choices, nearest, quoted
 from shardctl.errors import UsageError
 from shardctl.guide.guides import Guide, guide_questions, read_guide
@@ -45,19 +46,16 @@ def _offered(incomplete: str) -> list[tuple[str, str]]:
 # A command is named like its module; nothing here needs the built-in of that name.
 def help(
     out: OutputOptions,
-    topic: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[COMMAND|SUBJECT]",
-            help="A command, or the subject of a guide; without it all of them are listed.",
-            autocompletion=_offered,
-        ),
-    ] = None,
+    topic: Annotated[str | None, argument(offered=_offered)] = None,
 ) -> None:
     """Explain a command or a subject, with sessions to try, rules and limits.
 
     Of a name that is both, the guide comes first and then the options. A terminal shows a guide
     laid out, a pipe or a file gets its Markdown.
+
+    Arguments:
+      topic [COMMAND|SUBJECT]: A command, or the subject of a guide; without it all of them are
+        listed.
 
     Examples:
       # What there is to read

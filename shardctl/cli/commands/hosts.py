@@ -10,6 +10,7 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     DatasetOptions,
+    Flag,
     SpecArgument,
     flag,
     option,
@@ -47,35 +48,14 @@ def hosts(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    num_hosts: Annotated[
-        Any,
-        option(
-            "N|A-B|A,B",
-            "Number of hosts; several, as 1-64 or 8,16,32, get a line each.",
-            "--hosts",
-            parse=_host_counts,
-        ),
-    ] = None,
+    num_hosts: Annotated[Any, option("--hosts", parse=_host_counts)] = None,
     spec: SpecArgument = None,
-    check: Annotated[
-        bool,
-        flag(
-            "Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ in "
-            "batches (with --batch), read more than --max-amplification, or TFDS refuses."
-        ),
-    ] = False,
+    check: Flag = False,
     max_amplification: Annotated[
         Any,
-        option(
-            "X",
-            "The most that --check lets all hosts read together, as a multiple of the spec's "
-            "examples [default: 1.1].",
-            parse=real_number(lambda factor: factor >= 1, "a number, at least 1, is needed"),
-        ),
+        option(parse=real_number(lambda factor: factor >= 1, "a number, at least 1, is needed")),
     ] = None,
-    every_row: Annotated[
-        bool, flag("Show every host on a terminal too, and under each strategy.", "--all")
-    ] = False,
+    every_row: Annotated[bool, flag("--all")] = False,
     picture: PictureOption = None,
 ) -> None:
     """Compare what each host reads under even splits, file sharding and ds.shard.
@@ -84,6 +64,14 @@ def hosts(
     a host. Of the order options --batch, --drop-remainder, --epochs, --reverse, --file-order and
     the file shuffle matter here; --host-by names the strategy that --check judges. With --loader
     there is one, the way in which that library shares. Bars show who is late and who is idle.
+
+    Options:
+      --hosts N|A-B|A,B: Number of hosts; several, as 1-64 or 8,16,32, get a line each.
+      --check: Exit with 1 if, under --host-by or as the loader shares, hosts are idle, differ in
+        batches (with --batch), read more than --max-amplification, or TFDS refuses.
+      --max-amplification X: The most that --check lets all hosts read together, as a multiple of
+        the spec's examples [default: 1.1].
+      --all: Show every host on a terminal too, and under each strategy.
 
     Examples:
       # What 64 hosts read, in three ways to share

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
-from shardctl.cli.options.shared import RunnerOption, chosen_runner, flag, number, option
+from shardctl.cli.options.shared import (
+    Flag,
+    Number,
+    RunnerOption,
+    Text,
+    Texts,
+    argument,
+    chosen_runner,
+)
 from shardctl.cli.options.tfds import TfdsOptions
 from shardctl.cli.output import ProgressBars, fail, say, warn
 from shardctl.core.text import quoted
@@ -18,47 +26,23 @@ if TYPE_CHECKING:
 
 _MOST_FAULTS = 20  # that are named on stderr; the answer has all
 
-FORMATS = Formats(renderers=verb_formats("rendering.index.index", "index"))
-_OF_CHECK = Formats(renderers=verb_formats("rendering.index.check", "check"))
+FORMATS = Formats(renderers=verb_formats("rendering.index", "index"))
+_OF_CHECK = Formats(renderers=verb_formats("rendering.index", "check"))
 
 
 def index(
     ctx: typer.Context,
     out: OutputOptions,
     metadata: TfdsOptions,
-    paths: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="PATH...",
-            help="Record files, folders of them, globs, or prefix@1024; local or remote.",
-        ),
-    ] = None,
-    split: Annotated[
-        list[str] | None, option("NAME=GLOB", "The files of a split, where names do not say it.")
-    ] = None,
-    name: Annotated[
-        str | None, option("NAME", "What the dataset is called [default: by its files].")
-    ] = None,
-    format_of_files: Annotated[
-        str | None,
-        option("FORMAT", "What the files are [default: by their names, or by how they begin]."),
-    ] = None,
-    crc: Annotated[bool, flag("Read the contents too, and check their checksums.")] = False,
-    jobs: Annotated[Any, number("Count with N processes [default: one a processor].")] = None,
-    keep_going: Annotated[
-        bool, flag("Name all that is broken or missing, and write what is whole.")
-    ] = False,
-    check: Annotated[
-        str | None,
-        option(
-            "LAYOUT",
-            "Name the files that changed since index wrote this layout, in PATH.. or where they "
-            "were; exit with 1 if there are any.",
-        ),
-    ] = None,
-    no_cache: Annotated[
-        bool, flag("Count every file anew, and keep no counts for next time.")
-    ] = False,
+    paths: Annotated[list[str] | None, argument()] = None,
+    split: Texts = None,
+    name: Text = None,
+    format_of_files: Text = None,
+    crc: Flag = False,
+    jobs: Number = None,
+    keep_going: Flag = False,
+    check: Text = None,
+    no_cache: Flag = False,
     runner: RunnerOption = "local",
     every_row: AllOption = False,
 ) -> None:
@@ -68,6 +52,20 @@ def index(
     come from the files' names. A file that is broken, missing between others or there twice is
     named, nothing is written, and index exits with 1; with --keep-going the layout of all that is
     whole is written nevertheless. Counts are kept in a cache: the next run reads what changed.
+
+    Arguments:
+      paths PATH...: Record files, folders of them, globs, or prefix@1024; local or remote.
+
+    Options:
+      --split NAME=GLOB: The files of a split, where names do not say it.
+      --name NAME: What the dataset is called [default: by its files].
+      --format-of-files FORMAT: What the files are [default: by their names, or by how they begin].
+      --crc: Read the contents too, and check their checksums.
+      --jobs N: Count with N processes [default: one a processor].
+      --keep-going: Name all that is broken or missing, and write what is whole.
+      --check LAYOUT: Name the files that changed since index wrote this layout, in PATH.. or where
+        they were; exit with 1 if there are any.
+      --no-cache: Count every file anew, and keep no counts for next time.
 
     Examples:
       # What do these files hold?
@@ -178,7 +176,7 @@ def _name_faults(found: "Index") -> None:
 
 def _write(found: "Index", out: OutputOptions, paths: list[str], *, every_row: bool) -> None:
     from shardctl.readers.index.document import check_yaml
-    from shardctl.rendering.index.index import written
+    from shardctl.rendering.index import written
 
     form = FORMATS.chosen(out)
     if not found.whole and not found.keep_going:

@@ -6,16 +6,15 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_text
 from shardctl.cli.options.dataset import chosen_dataset
 from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, flag, setting_in_words
+from shardctl.cli.options.shared import DatasetOptions, Flag, Splits, options_of, setting_in_words
 from shardctl.cli.output import say, warn
 from shardctl.cli.panels import OUTPUT
 from shardctl.core.secrets import public_url
@@ -38,14 +37,7 @@ def init(
     source: DatasetOptions,
     reading: OrderOptions,
     using: LintOptions,
-    specs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SPEC]...",
-            help="What lint looks at [default: train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    specs: Splits = None,
     output: Annotated[
         str,
         typer.Option(
@@ -56,12 +48,18 @@ def init(
             rich_help_panel=OUTPUT,
         ),
     ] = PROJECT_FILENAME,
-    force: Annotated[bool, flag("Replace the file where it is there already.")] = False,
+    force: Flag = False,
 ) -> None:
     """Write a commented shardctl.yaml, which says once what every command here reads.
 
     It holds the dataset and the options given here, and every other setting as a comment with its
     default and its meaning.
+
+    Arguments:
+      specs [SPEC]...: What lint looks at [default: train].
+
+    Options:
+      --force: Replace the file where it is there already.
 
     Examples:
       # Commands in this folder read mnist, shuffled, in batches
@@ -186,8 +184,5 @@ def _help(name: str) -> str:
     """Return the help of an option of the dataset or of lint, the one place that has its words."""
     if name == "specs":
         return "What is read; several are compared."
-    name = {"eval": "evaluated", "hosts": "num_hosts"}.get(name, name)
-    for group in (DatasetOptions, LintOptions):
-        for about in get_args(get_type_hints(group, include_extras=True).get(name))[1:]:
-            return re.sub(r" *\[default: [^\]]*\]", "", about.help)
-    raise AssertionError(f"no option {name}")
+    said = options_of(DatasetOptions, *reversed(LintOptions.__mro__))
+    return re.sub(r" *\[default: [^\]]*\]", "", said[f"--{name.replace('_', '-')}"][2])

@@ -2,15 +2,14 @@
 """`shardctl inspect`: the stages of a real tf.data pipeline, and where its order is open."""
 
 import os
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, as_csv, as_json, as_table, as_text
-from shardctl.cli.options.shared import option
+from shardctl.cli.options.shared import Text, Word, argument
 from shardctl.cli.output import say, warn
-from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,32 +27,10 @@ FORMATS = Formats(
 
 def inspect(
     out: OutputOptions,
-    function: Annotated[
-        str,
-        typer.Argument(
-            metavar="MODULE:FUNCTION",
-            help="A function that returns a tf.data.Dataset, as train.py:make_dataset.",
-            autocompletion=completion.functions,
-        ),
-    ],
-    arguments: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[-- ARGUMENT...]",
-            help="What it is called with: texts, numbers, name=value.",
-        ),
-    ] = None,
-    only: Annotated[
-        str | None, option("NAME", "Of several datasets that it returns, only this one.")
-    ] = None,
-    loop: Annotated[
-        Any,
-        option(
-            "LOOP",
-            "Who iterates the dataset: python, or keras-fit, which takes two iterators an epoch.",
-            words=get_args(Loop),
-        ),
-    ] = "python",
+    function: Annotated[str, argument(offered=completion.functions)],
+    arguments: Annotated[list[str] | None, argument()] = None,
+    only: Text = None,
+    loop: Word = "python",
 ) -> None:
     """Say what a real tf.data pipeline does, stage by stage, and where its order is open.
 
@@ -63,6 +40,15 @@ def inspect(
     shardctl.yaml, from which the other commands read in the same order, without TensorFlow.
 
     Exits with 1 if the order is open.
+
+    Arguments:
+      function MODULE:FUNCTION: A function that returns a tf.data.Dataset, as train.py:make_dataset.
+      arguments [-- ARGUMENT...]: What it is called with: texts, numbers, name=value.
+
+    Options:
+      --only NAME: Of several datasets that it returns, only this one.
+      --loop python|keras-fit: Who iterates the dataset: python, or keras-fit, which takes two
+        iterators an epoch.
 
     Examples:
       # What is between the files and the training?

@@ -1,14 +1,9 @@
 # Typer reads annotations at run time, so this module has no `from __future__ import annotations`.
 """`shardctl layout`: the shards of a dataset's splits."""
 
-from typing import Annotated
-
-import typer
-
-from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, PictureOption, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here
-from shardctl.cli.options.shared import DatasetOptions
+from shardctl.cli.options.shared import DatasetOptions, Splits
 from shardctl.cli.output import warn
 
 FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout", pictures=True))
@@ -17,14 +12,7 @@ FORMATS = Formats(renderers=verb_formats("rendering.layout", "layout", pictures=
 def layout(
     source: DatasetOptions,
     out: OutputOptions,
-    splits: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="SPLIT...",
-            help="Splits to show [default: all].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
+    splits: Splits = None,
     every_row: AllOption = False,
     picture: PictureOption = None,
 ) -> None:
@@ -33,6 +21,9 @@ def layout(
     Bytes are those of the files where they are here, else what the metadata states. Files that
     disagree with the metadata are named in warnings. Imbalance is the largest shard over the mean
     one: 1 where all are equal, 2 where the largest holds twice its share.
+
+    Arguments:
+      splits SPLIT...: Splits to show [default: all].
 
     Examples:
       # How the training split is cut into files

@@ -23,7 +23,7 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.lint import LintOptions, usage_of
 from shardctl.cli.options.names import setting_origins
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, flag, option
+from shardctl.cli.options.shared import DatasetOptions, Splits, flag, option
 from shardctl.core.settings.table import SETTING_BY_FIELD
 from shardctl.errors import UsageError
 
@@ -53,23 +53,22 @@ def lint(
     reading: OrderOptions,
     using: LintOptions,
     out: OutputOptions,
-    specs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SPEC]...",
-            help="What is read; several are compared [default: as in shardctl.yaml, else train].",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
-    explain: Annotated[
-        str | None, option("CODE", "Tell the whole story of a finding.", offered=completion.codes)
-    ] = None,
-    list_rules: Annotated[bool, flag("List all findings there are.", "--list")] = False,
+    specs: Splits = None,
+    explain: Annotated[str | None, option(offered=completion.codes)] = None,
+    list_rules: Annotated[bool, flag("--list")] = False,
 ) -> None:
     """Say what goes wrong with a pipeline's settings, with a code, why, and what helps.
 
     Reads the settings of the other commands, here or in shardctl.yaml, and exits with 1 if it finds
     something (--fail-on).
+
+    Arguments:
+      specs [SPEC]...: What is read; several are compared [default: as in shardctl.yaml, else
+        train].
+
+    Options:
+      --explain CODE: Tell the whole story of a finding.
+      --list: List all findings there are.
 
     Examples:
       # Does the evaluation read what the training reads?

@@ -10,7 +10,7 @@ import typer
 from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import project_here
-from shardctl.cli.options.shared import DatasetOptions, flag, option
+from shardctl.cli.options.shared import DatasetOptions, Text, argument, flag
 from shardctl.cli.output import warn
 
 FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
@@ -19,29 +19,22 @@ FORMATS = Formats(renderers=verb_formats("rendering.list", "list"))
 # A command is named like its module; nothing here needs the built-in of that name.
 def list(
     out: OutputOptions,
-    words: Annotated[
-        builtins.list[str] | None,  # `list` is the command
-        typer.Argument(
-            metavar="[WORD]...",
-            help="Show what has each of these words in its name, config, version or format.",
-            autocompletion=completion.datasets,
-        ),
-    ] = None,
-    data_dir: Annotated[
-        str | None,
-        option(
-            "DIR", "List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets."
-        ),
-    ] = None,
-    every_row: Annotated[
-        bool, flag("Show each config and version of the built-in layouts.", "--all")
-    ] = False,
+    words: Annotated[builtins.list[str] | None, argument(offered=completion.datasets)] = None,
+    data_dir: Text = None,
+    every_row: Annotated[bool, flag("--all")] = False,
 ) -> None:
     """List the datasets that --dataset takes by name: those in data dirs, then built-in layouts.
 
     Of each the examples and bytes of all splits are shown, as its metadata states them, and the
     format of its files. A built-in layout says how a dataset is cut into shards; its files need not
     be here.
+
+    Arguments:
+      words [WORD]...: Show what has each of these words in its name, config, version or format.
+
+    Options:
+      --data-dir DIR: List this folder or URL too, before $TFDS_DATA_DIR and ~/tensorflow_datasets.
+      --all: Show each config and version of the built-in layouts.
 
     Examples:
       # Every name that -d takes

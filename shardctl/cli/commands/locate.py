@@ -3,14 +3,14 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import chosen_dataset, project_here, refuse_no_spec
 from shardctl.cli.options.order import OrderOptions
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, option
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, Texts
 from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
@@ -27,19 +27,21 @@ def locate(
     reading: OrderOptions,
     out: OutputOptions,
     spec: SpecArgument = None,
-    position: Annotated[list[str] | None, option("P", "The example at position P, from 0.")] = None,
-    step: Annotated[
-        list[str] | None, option("S", "The examples of batch S, from 0; with --batch.")
-    ] = None,
-    id: Annotated[  # the option is named after the parameter
-        list[str] | None, option("I", "When is this id read? split:I for several splits.")
-    ] = None,
-    tfds_id: Annotated[list[str] | None, option("T", "When is this tfds_id read?")] = None,
+    position: Texts = None,
+    step: Texts = None,
+    id: Texts = None,
+    tfds_id: Texts = None,
 ) -> None:
     """Say where examples are: in the order and on disk, both ways.
 
     Each of --position, --step, --id and --tfds-id may be given many times; - reads a list from
     stdin, one a line.
+
+    Options:
+      --position P: The example at position P, from 0.
+      --step S: The examples of batch S, from 0; with --batch.
+      --id I: When is this id read? split:I for several splits.
+      --tfds-id T: When is this tfds_id read?
 
     Examples:
       # Which examples were in the batch of step 91?

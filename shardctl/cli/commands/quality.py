@@ -12,8 +12,9 @@ from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     DatasetOptions,
+    Flag,
     SpecArgument,
-    flag,
+    Text,
     number,
     option,
     real_number,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
 
 FORMATS = Formats(renderers=verb_formats("rendering.quality.quality", "quality", pictures=True))
-_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.loaders", "loaders", pictures=True))
+_OF_LOADERS = Formats(renderers=verb_formats("rendering.quality.quality", "loaders", pictures=True))
 
 
 def _known_minimums(incomplete: str) -> list[str]:
@@ -43,46 +44,16 @@ def quality(
     target: Annotated[
         Any,
         option(
-            "SCORE",
-            "Find the smallest shuffle buffer that reaches this score, and its memory.",
-            parse=real_number(
-                lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed"
-            ),
+            parse=real_number(lambda score: 0 < score <= 1, "a score above 0, at most 1, is needed")
         ),
     ] = None,
-    sorted_by_shard: Annotated[
-        bool, flag("Labels are sorted in storage: measure the classes in a batch, too.")
-    ] = False,
-    num_classes: Annotated[
-        Any,
-        number(
-            "How many classes --sorted-by-shard has, of equal size [default: one a shard].",
-            "--classes",
-        ),
-    ] = None,
-    min_score: Annotated[
-        str | None,
-        option(
-            "SCORE",
-            "Exit with 1 if the score is lower: a number, or weak, fair, good or uniform.",
-            offered=_known_minimums,
-        ),
-    ] = None,
-    memory: Annotated[
-        str | None,
-        option("SIZE", "Say what buffer fits into so much memory, as 8GiB, and what it scores."),
-    ] = None,
-    example_bytes: Annotated[
-        str | None,
-        option("SIZE", "What a decoded example takes [default: from features.json, or as stored]."),
-    ] = None,
-    num_hosts: Annotated[
-        Any,
-        number("Compare N hosts and measure the first of them, as --host 0/N does.", "--hosts"),
-    ] = None,
-    loaders: Annotated[
-        bool, flag("Compare all loaders on this dataset: how each mixes, ends and goes on.")
-    ] = False,
+    sorted_by_shard: Flag = False,
+    num_classes: Annotated[Any, number("--classes")] = None,
+    min_score: Annotated[str | None, option(offered=_known_minimums)] = None,
+    memory: Text = None,
+    example_bytes: Text = None,
+    num_hosts: Annotated[Any, number("--hosts")] = None,
+    loaders: Flag = False,
     picture: PictureOption = None,
 ) -> None:
     """Say how well an order is shuffled: 0 is the order of storage, 1 a uniform permutation.
@@ -97,6 +68,18 @@ def quality(
     A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
     of storage, an even grey a uniform permutation) and the score over the epoch; -o quality.svg
     draws these and what other settings would score.
+
+    Options:
+      --target SCORE: Find the smallest shuffle buffer that reaches this score, and its memory.
+      --sorted-by-shard: Labels are sorted in storage: measure the classes in a batch, too.
+      --classes N: How many classes --sorted-by-shard has, of equal size [default: one a shard].
+      --min-score SCORE: Exit with 1 if the score is lower: a number, or weak, fair, good or
+        uniform.
+      --memory SIZE: Say what buffer fits into so much memory, as 8GiB, and what it scores.
+      --example-bytes SIZE: What a decoded example takes [default: from features.json, or as
+        stored].
+      --hosts N: Compare N hosts and measure the first of them, as --host 0/N does.
+      --loaders: Compare all loaders on this dataset: how each mixes, ends and goes on.
 
     Examples:
       # How much shuffling are shuffled files and a buffer?

@@ -15,7 +15,7 @@ from shardctl.cli.options.lint import UsageOptions, usage_of
 from shardctl.cli.options.names import typed_again
 from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.places import all_in_force
-from shardctl.cli.options.shared import DatasetOptions, SpecArgument, flag, number, option
+from shardctl.cli.options.shared import DatasetOptions, SpecArgument, Switch, number, option
 from shardctl.cli.output import warn
 from shardctl.errors import UsageError
 
@@ -33,25 +33,16 @@ FORMATS = Formats(
 
 @dataclass(frozen=True, kw_only=True)
 class ReportUsage(UsageOptions):
-    """What lint looks at, two of which the other parts show too."""
+    """What lint looks at, two of which the other parts show too.
 
-    evaluated: Annotated[
-        list[str] | None,
-        option(
-            "SPEC",
-            "What is evaluated on; the first is counted in batches [default: test, else "
-            "validation]; repeatable.",
-            "--eval",
-            offered=completion.splits,
-        ),
-    ] = None
-    num_hosts: Annotated[
-        Any,
-        number(
-            "How many hosts read; the first is measured [default: one reads, 8 are compared].",
-            "--hosts",
-        ),
-    ] = None
+    Options:
+      --eval SPEC: What is evaluated on; the first is counted in batches [default: test, else
+        validation]; repeatable.
+      --hosts N: How many hosts read; the first is measured [default: one reads, 8 are compared].
+    """
+
+    evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
+    num_hosts: Annotated[Any, number("--hosts")] = None
 
 
 _NAMING_FILES = ("--compare", "--dataset", "--data-dir", "--file-order")
@@ -72,18 +63,9 @@ def report(
     using: ReportUsage,
     out: OutputOptions,
     spec: SpecArgument = None,
-    num_devices: Annotated[
-        Any, number("Devices of a host, which share a batch [default: 1].", "--devices")
-    ] = None,
-    loaders: Annotated[bool | None, flag("Compare all loaders, too [default: no].")] = None,
-    compare: Annotated[
-        tuple[str, str] | None,
-        option(
-            "A B",
-            "Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and the "
-            "options of datasets and settings go over settings files.",
-        ),
-    ] = None,
+    num_devices: Annotated[Any, number("--devices")] = None,
+    loaders: Switch = None,
+    compare: Annotated[tuple[str, str] | None, option()] = None,
 ) -> None:
     """Write one page that shows how a pipeline reads: pictures, figures, findings.
 
@@ -91,6 +73,12 @@ def report(
     shards feed it, the first blocks, what each host reads, the steps of the evaluation, lint's
     findings, every setting and who says so, and the command that makes it again. What cannot be
     shown says why.
+
+    Options:
+      --devices N: Devices of a host, which share a batch [default: 1].
+      --loaders: Compare all loaders, too [default: no].
+      --compare A B: Set two side by side: snapshots, or settings files as shardctl.yaml; SPEC and
+        the options of datasets and settings go over settings files.
 
     Examples:
       # How does this pipeline read? Open report.html in a browser

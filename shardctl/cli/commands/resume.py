@@ -12,8 +12,9 @@ from shardctl.cli.formats import (
     OutputOptions,
     as_code,
     as_csv,
+    as_json,
     as_table,
-    as_text,
+    as_yaml,
 )
 from shardctl.cli.options.dataset import (
     dataset_and_refs,
@@ -28,8 +29,10 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
     DatasetOptions,
+    Flag,
+    Number,
     SpecArgument,
-    flag,
+    Text,
     number,
     option,
     real_number,
@@ -58,72 +61,48 @@ def _counts(text: Any) -> tuple[int, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class ResumeOptions:
-    """Where a pipeline stopped and how it continues; None where not given."""
+    """Where a pipeline stopped and how it continues; None where not given.
 
-    consumed: Annotated[
-        Any,
-        option(
-            "N[,N..]",
-            "Examples handed out, from the start of the whole order; with --hosts one count for "
-            "all or one a host.",
-            parse=_counts,
-        ),
-    ] = None
-    steps: Annotated[
-        Any,
-        number("The same in batches of --batch: a checkpoint's step.", metavar="S", minimum=0),
-    ] = None
-    seen: Annotated[
-        str | None,
-        option("FILE", "A log of the tfds_ids seen, a line each, or gzip; - is stdin."),
-    ] = None
-    mode: Annotated[
-        Any,
-        option(
-            "exactly-once|exact-order|at-most-once|at-least-once",
-            "With --buffer: any pipeline, or the same order through shardctl.tfds; where the "
-            "buffer had no seed, repeat nothing, or read its last contents again "
-            "[default: exactly-once; with --for exact-order].",
-            words=("exactly-once", "exact-order", "at-most-once", "at-least-once"),
-        ),
-    ] = None
+    Options:
+      --consumed N[,N..]: Examples handed out, from the start of the whole order; with --hosts one
+        count for all or one a host.
+      --steps S: The same in batches of --batch: a checkpoint's step.
+      --seen FILE: A log of the tfds_ids seen, a line each, or gzip; - is stdin.
+      --mode exactly-once|exact-order|at-most-once|at-least-once: With --buffer: any pipeline, or
+        the same order through shardctl.tfds; where the buffer had no seed, repeat nothing, or read
+        its last contents again [default: exactly-once; with --for exact-order].
+      --risk R: With --mode at-least-once: how many examples may be lost, on the average [default:
+        1e-06].
+      --hosts N: Number of hosts that stopped.
+      --to-hosts M: Number of hosts that continue; what is left is split evenly among them.
+      --for loop|keras|flax: With --format python, which it implies: a training script for
+        TensorFlow, Keras or Flax with Orbax, whose checkpoints hold the position.
+    """
+
+    consumed: Annotated[Any, option(parse=_counts)] = None
+    steps: Annotated[Any, number(minimum=0)] = None
+    seen: Text = None
+    mode: Annotated[Any, option()] = None
     risk: Annotated[
         Any,
         option(
-            "R",
-            "With --mode at-least-once: how many examples may be lost, on the average "
-            "[default: 1e-06].",
             parse=real_number(
                 lambda risk: 0 < risk < float("inf"),
                 "the number of examples that may be lost on the average is needed, above 0 and at "
                 "most the size of the buffer",
-            ),
+            )
         ),
     ] = None
-    hosts: Annotated[Any, number("Number of hosts that stopped.")] = None
-    to_hosts: Annotated[
-        Any,
-        number(
-            "Number of hosts that continue; what is left is split evenly among them.", metavar="M"
-        ),
-    ] = None
-    framework: Annotated[
-        Any,
-        option(
-            "loop|keras|flax",
-            "With --format python, which it implies: a training script for TensorFlow, Keras or "
-            "Flax with Orbax, whose checkpoints hold the position.",
-            "--for",
-            words=("loop", "keras", "flax"),
-        ),
-    ] = None
+    hosts: Number = None
+    to_hosts: Number = None
+    framework: Annotated[Any, option("--for")] = None
 
     def given(self) -> dict[str, Any]:
         """Return what is given, by the names of the options."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if value is not None}
 
-    def check(self, refuse_no_spec: Callable[[], None]) -> None:
+    def check(self, refuse_no_spec: Callable[[], None] = lambda: None) -> None:
         """Refuse what does not say how far the pipeline got, or what has no meaning there.
 
         Raises:
@@ -148,8 +127,8 @@ class ResumeOptions:
 FORMATS = Formats(
     renderers={
         "table": as_table("rendering.resume:resume_table"),
-        "json": as_text("rendering.resume:resume_json"),
-        "yaml": as_text("rendering.resume:resume_yaml"),
+        "json": as_json("rendering.resume:resume_document"),
+        "yaml": as_yaml("rendering.resume:resume_document"),
         "csv": as_csv("rendering.resume:resume_rows"),
         "python": as_code("rendering.python.resume:resume_python"),
     }
@@ -164,23 +143,20 @@ def resume(
     out: OutputOptions,
     stopped: ResumeOptions,
     spec: SpecArgument = None,
-    plan: Annotated[
-        str | None, option("FILE", "Check a plan file against the dataset; - is stdin.")
-    ] = None,
+    plan: Text = None,
     allow_version: AllowVersionOption = False,
-    prove: Annotated[
-        bool,
-        flag(
-            "Read the plan to its end and count what is lost, repeated and moved; exit with 1 if "
-            "it breaks its promise."
-        ),
-    ] = False,
+    prove: Flag = False,
     every_row: AllOption = False,
 ) -> None:
     """Print the file instructions from which a pipeline resumes where it stopped.
 
     Without a shuffle buffer the order continues exactly. FILE.yaml or FILE.json after --output is
     the plan file that shardctl.tfds reads, FILE.py code to paste (--format python).
+
+    Options:
+      --plan FILE: Check a plan file against the dataset; - is stdin.
+      --prove: Read the plan to its end and count what is lost, repeated and moved; exit with 1 if
+        it breaks its promise.
 
     Examples:
       # Stopped after 5,000 examples: a plan file for the program that goes on; is nothing lost?
@@ -211,7 +187,7 @@ def resume(
     else:
         FORMATS.write(out, made, proof, every_row=every_row, plan_file=plan)
     if out.output not in (None, "-"):
-        from shardctl.rendering.text.written import plan_written, script_written
+        from shardctl.rendering.resume import plan_written, script_written
 
         lines = plan_written(made, out.output, out.format or "", dataset_options(source))
         if stopped.framework is not None:

@@ -9,9 +9,11 @@ from shardctl.cli.formats import (
     PictureOption,
     as_code,
     as_csv,
+    as_json,
     as_svg,
     as_table,
     as_text,
+    as_yaml,
 )
 from shardctl.cli.options.dataset import chosen_dataset, project_here
 from shardctl.cli.options.order import OrderOptions
@@ -23,8 +25,8 @@ _IN_PIECES = ("csv", "ids", "tfds-ids", "jsonl", "npy")  # 8 bytes or a line an 
 FORMATS = Formats(
     renderers={
         "table": as_table("rendering.simulate:simulate_table"),
-        "json": as_text("rendering.simulate:simulate_json"),
-        "yaml": as_text("rendering.simulate:simulate_yaml"),
+        "json": as_json("rendering.simulate:simulate_document"),
+        "yaml": as_yaml("rendering.simulate:simulate_document"),
         "csv": as_csv("rendering.simulate:simulate_rows"),
         "ids": as_text("rendering.simulate:id_lines"),
         "tfds-ids": as_text("rendering.simulate:tfds_id_lines"),
@@ -41,12 +43,16 @@ def simulate(
     reading: OrderOptions,
     out: OutputOptions,
     spec: SpecArgument = None,
-    skip: Annotated[Any, number("Begin after N examples of the whole order.", minimum=0)] = 0,
-    take: Annotated[Any, number("Show N examples, -1 for all.", minimum=-1)] = 20,
+    skip: Annotated[Any, number(minimum=0)] = 0,
+    take: Annotated[Any, number(minimum=-1)] = 20,
     picture: PictureOption = None,
 ) -> None:
     """Print the order in which examples are read, exactly, without reading them.
 
+
+    Options:
+      --skip N: Begin after N examples of the whole order.
+      --take N: Show N examples, -1 for all.
 
     Examples:
       # The ids that TFDS reads first, and which slot reads which shard, drawn as strips

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from shardctl.cli.completion import values as completion
 from shardctl.cli.formats import AllOption, Formats, OutputOptions, verb_formats
 from shardctl.cli.options.dataset import (
     chosen_dataset,
@@ -19,15 +18,17 @@ from shardctl.cli.options.order import OrderOptions
 from shardctl.cli.options.shared import (
     AllowVersionOption,
     DatasetOptions,
+    Flag,
+    Number,
     RunnerOption,
+    Splits,
+    Text,
     chosen_runner,
-    flag,
     number,
-    option,
 )
 from shardctl.cli.output import ProgressBars, warn
 from shardctl.core.phrase import option_name
-from shardctl.core.progress import watched_by
+from shardctl.core.progress import watched_by, watching
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 FORMATS = Formats(renderers=verb_formats("rendering.verify", "verify"))
 # A spec has colons in brackets alone.
 _FUNCTION = re.compile(r"[^\[\]]+:[A-Za-z_]\w*")
-_OF_FILES = Formats(renderers=verb_formats("rendering.verify_files", "verify_files"))
+_OF_FILES = Formats(renderers=verb_formats("rendering.verify", "verify_files"))
 
 
 def verify(
@@ -49,34 +50,11 @@ def verify(
     source: DatasetOptions,
     reading: OrderOptions,
     out: OutputOptions,
-    specs: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[SPEC]",
-            help="What is read, as TFDS writes it [default: train]; with --files, splits "
-            "[default: all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments "
-            "after --.",
-            autocompletion=completion.splits,
-        ),
-    ] = None,
-    files: Annotated[
-        bool,
-        flag("Read every record of the splits named, without TensorFlow, and compare no order."),
-    ] = False,
-    take: Annotated[
-        Any,
-        number(
-            "Compare N examples, -1 for all [default: 100000 from files, 2000000 over index "
-            "ranges].",
-            minimum=-1,
-        ),
-    ] = None,
-    plan: Annotated[
-        str | None, option("FILE", "Run a plan of shardctl resume instead; - is stdin.")
-    ] = None,
-    jobs: Annotated[
-        Any, number("With --files, read with N processes [default: one a processor].")
-    ] = None,
+    specs: Splits = None,
+    files: Flag = False,
+    take: Annotated[Any, number(minimum=-1)] = None,
+    plan: Text = None,
+    jobs: Number = None,
     runner: RunnerOption = "local",
     allow_version: AllowVersionOption = False,
     every_row: AllOption = False,
@@ -97,6 +75,17 @@ def verify(
     With --files nothing but the files is read: every record of every file is counted and checked,
     and each file that is damaged, missing or too many is named. TensorFlow is not needed.
 
+    Arguments:
+      specs [SPEC]: What is read, as TFDS writes it [default: train]; with --files, splits [default:
+        all]. Or MODULE:FUNCTION, which makes a tf.data.Dataset, with its arguments after --.
+
+    Options:
+      --files: Read every record of the splits named, without TensorFlow, and compare no order.
+      --take N: Compare N examples, -1 for all [default: 100000 from files, 2000000 over index
+        ranges].
+      --plan FILE: Run a plan of shardctl resume instead; - is stdin.
+      --jobs N: With --files, read with N processes [default: one a processor].
+
     Examples:
       # Does the real reader hand out the order that is predicted?
       shardctl verify 'train[:10%]' --shuffle-seed 32 -d ~/tensorflow_datasets/mnist/3.0.1
@@ -110,6 +99,7 @@ def verify(
     words = specs or []
     wanted: Take = "all" if take == -1 else take
     others = {"plan": plan, "allow_version": allow_version or None}
+    found: Any
     if files:
         counting = chosen_runner(runner, words, ctx.obj or (), jobs=jobs)
         given = {**reading.given(), "take": take, **others}
@@ -194,7 +184,7 @@ def _files(
 
     with naming_damaged():
         dataset = chosen_dataset(source, project_here(source))
-    return verify_files(dataset, *splits, jobs=jobs, runner=runner)
+    return verify_files(dataset, *splits, jobs=jobs, runner=runner, watch=watching())
 
 
 def _order(

@@ -64,28 +64,37 @@ def _paths(incomplete: str) -> Iterator[str]:
     from shardctl.readers.project_file import PROJECT_FILENAME
     from shardctl.readers.reference import LAYOUT_SUFFIXES
 
+    records: list[str] = []
+    folder = incomplete.removesuffix(incomplete.rpartition("/")[2])
+    for path, is_folder in _entries(incomplete):
+        name = path.removeprefix(folder)
+        if is_folder:
+            yield f"{path}/"
+        elif looks_like_records(name):
+            records.append(name)
+        elif name.endswith(LAYOUT_SUFFIXES) and name != PROJECT_FILENAME:
+            yield path
+    here = working_folder() / expand_home(folder, os.environ)
+    of_tfds = os.path.isfile(here / DATASET_INFO_FILENAME)
+    offered = dict.fromkeys(_SHARD.sub(r"@\2", name) for name in records)
+    if not of_tfds and len(offered) <= _FEW_FILES:
+        yield from (f"{folder}{name}" for name in offered)
+
+
+def _entries(incomplete: str) -> Iterator[tuple[str, bool]]:
+    """Yield what a folder has whose path begins so, hidden if asked for, and if it is a folder."""
+    from shardctl.files.file_text import working_folder
+    from shardctl.readers.data_dirs import expand_home
+
     begun = incomplete.rpartition("/")[2]
     folder = incomplete.removesuffix(begun)
-    records: list[str] = []
-    of_tfds = False
     with contextlib.suppress(OSError, ValueError):
         path = working_folder() / expand_home(folder, os.environ)
         with os.scandir(path) as entries:
             for entry in islice(entries, _MOST_ENTRIES):
-                name = entry.name
-                hidden = name.startswith(".") and not begun.startswith(".")
-                if hidden or not name.startswith(begun) or not _NAME.fullmatch(name):
-                    continue
-                if entry.is_dir():
-                    yield f"{folder}{name}/"
-                elif looks_like_records(name):
-                    records.append(name)
-                elif name.endswith(LAYOUT_SUFFIXES) and name != PROJECT_FILENAME:
-                    yield f"{folder}{name}"
-        of_tfds = (path / DATASET_INFO_FILENAME).is_file()
-    offered = dict.fromkeys(_SHARD.sub(r"@\2", name) for name in records)
-    if not of_tfds and len(offered) <= _FEW_FILES:
-        yield from (f"{folder}{name}" for name in offered)
+                hidden = entry.name.startswith(".") and not begun.startswith(".")
+                if not hidden and entry.name.startswith(begun) and _NAME.fullmatch(entry.name):
+                    yield folder + entry.name, entry.is_dir()
 
 
 def splits(ctx: Any, incomplete: str) -> list[str]:
@@ -150,36 +159,18 @@ def functions(incomplete: str) -> list[str]:
 
     file, colon, begun = incomplete.rpartition(":")
     if not colon:
-        return [path for path in sorted(_scripts(incomplete)) if _NAME.fullmatch(path)]
+        found = sorted(_entries(incomplete))
+        return [
+            f"{path}/" if is_folder else f"{path}:"
+            for path, is_folder in found
+            if is_folder or path.endswith(".py")
+        ]
     names: list[str] = []
     with contextlib.suppress(OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         with open(file, "rb") as script:
             tree = ast.parse(script.read(_MOST_BYTES))
         names = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
     return [f"{file}:{name}" for name in _starting(names, begun)]
-
-
-def _scripts(incomplete: str) -> Iterator[str]:
-    """Yield folders, and files of Python with a `:` behind them, whose paths begin so."""
-    begun = incomplete.rpartition("/")[2]
-    folder = incomplete.removesuffix(begun)
-    with contextlib.suppress(OSError, ValueError), os.scandir(folder or ".") as entries:
-        for entry in islice(entries, _MOST_ENTRIES):
-            if not entry.name.startswith(begun) or (entry.name[0] == "." and not begun):
-                continue
-            if entry.name.endswith(".py"):
-                yield f"{folder}{entry.name}:"
-            elif entry.is_dir():
-                yield f"{folder}{entry.name}/"
-
-
-def loops(incomplete: str) -> list[str]:
-    """Offer who iterates a dataset."""
-    from typing import get_args
-
-    from shardctl.core.shuffle.passes import Loop
-
-    return list(_starting(get_args(Loop), incomplete))
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:

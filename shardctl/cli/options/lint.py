@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from shardctl.cli.completion import values as completion
-from shardctl.cli.options.shared import flag, number, option, setting_in_words
+from shardctl.cli.options.shared import Number, Switch, Word, number, option, setting_in_words
 from shardctl.errors import UsageError
 
 if TYPE_CHECKING:
@@ -22,58 +22,35 @@ def _seeds(text: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class UsageOptions:
-    """What a project does besides its order, and which rules count; None where not given."""
+    """What a project does besides its order, and which rules count; None where not given.
+
+    Options:
+      --eval SPEC: What is evaluated on; splits named test.. or val.. always are; repeatable.
+      --hosts N: Number of hosts [default: 1].
+      --take N: Examples taken of those read (ds.take).
+      --as-data-source: Read with as_data_source, not as_dataset [default: of array_record files].
+      --assert-cardinality: Check how many examples there are (ReadConfig.assert_cardinality)
+        [default: yes, as TFDS].
+      --autocache: Keep a small dataset in memory (ReadConfig.try_autocache) [default: yes, as
+        TFDS].
+      --seeds A,B: Seeds of several runs, meant to differ.
+      --open-files N: Files a process may open [default: as on this machine].
+      --select CODES: Only these findings: codes or beginnings, as SC001,SC03; repeatable.
+      --ignore CODES: Not these; the longer beginning decides; repeatable.
+    """
 
     NOT_TAKEN: ClassVar[tuple[str, ...]] = ("specs", "fail_on")  # of the file, see `taken`
 
-    evaluated: Annotated[
-        list[str] | None,
-        option(
-            "SPEC",
-            "What is evaluated on; splits named test.. or val.. always are; repeatable.",
-            "--eval",
-            offered=completion.splits,
-        ),
-    ] = None
-    num_hosts: Annotated[Any, number("Number of hosts [default: 1].", "--hosts")] = None
-    take: Annotated[Any, number("Examples taken of those read (ds.take).")] = None
-    as_data_source: Annotated[
-        bool | None,
-        flag("Read with as_data_source, not as_dataset [default: of array_record files]."),
-    ] = None
-    assert_cardinality: Annotated[
-        bool | None,
-        flag(
-            "Check how many examples there are (ReadConfig.assert_cardinality) "
-            "[default: yes, as TFDS]."
-        ),
-    ] = None
-    autocache: Annotated[
-        bool | None,
-        flag("Keep a small dataset in memory (ReadConfig.try_autocache) [default: yes, as TFDS]."),
-    ] = None
-    seeds: Annotated[
-        Any, option("A,B", "Seeds of several runs, meant to differ.", parse=_seeds)
-    ] = None
-    open_files: Annotated[
-        Any, number("Files a process may open [default: as on this machine].")
-    ] = None
-    select: Annotated[
-        list[str] | None,
-        option(
-            "CODES",
-            "Only these findings: codes or beginnings, as SC001,SC03; repeatable.",
-            offered=completion.code_lists,
-        ),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        option(
-            "CODES",
-            "Not these; the longer beginning decides; repeatable.",
-            offered=completion.code_lists,
-        ),
-    ] = None
+    evaluated: Annotated[list[str] | None, option("--eval", offered=completion.splits)] = None
+    num_hosts: Annotated[Any, number("--hosts")] = None
+    take: Number = None
+    as_data_source: Switch = None
+    assert_cardinality: Switch = None
+    autocache: Switch = None
+    seeds: Annotated[Any, option(parse=_seeds)] = None
+    open_files: Number = None
+    select: Annotated[list[str] | None, option(offered=completion.code_lists)] = None
+    ignore: Annotated[list[str] | None, option(offered=completion.code_lists)] = None
 
     def arguments(self, project: "Project") -> dict[str, Any]:
         """Return what is given here, over `lint:` of the project, each by its name there.
@@ -126,19 +103,16 @@ class UsageOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LintOptions(UsageOptions):
-    """The same, and which findings make lint exit with 1."""
+    """The same, and which findings make lint exit with 1.
+
+    Options:
+      --fail-on error|warning|notice: The least that makes lint exit with 1
+        [default: notice, which is any finding].
+    """
 
     NOT_TAKEN: ClassVar[tuple[str, ...]] = ()
 
-    fail_on: Annotated[
-        Any,
-        option(
-            "SEVERITY",
-            "The least that makes lint exit with 1: error, warning or notice "
-            "[default: notice, which is any finding].",
-            words=("error", "warning", "notice"),
-        ),
-    ] = None
+    fail_on: Word = None
 
     def given(self) -> dict[str, Any]:
         """Return what is given here, each by its name under `lint:`."""

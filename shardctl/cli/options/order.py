@@ -8,10 +8,10 @@ from inspect import Parameter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import typer
+
 from shardctl.cli.completion import values as completion
 from shardctl.cli.options.shared import (
-    flag,
-    option,
     setting_in_words,
     typer_parameter,
     whole_number,
@@ -50,11 +50,16 @@ def _parameter(setting: Setting) -> Parameter:
     text = f"{setting.help.rstrip('.')} ({setting.stands_for})"
     text += f" [default: {setting.default}]" if setting.default else ""
     if isinstance(kind, Switch):
-        info: Any = Annotated[bool | None, flag(text, f"--{name}/--no-{name}")]
+        info: Any = Annotated[bool | None, typer.Option(f"--{name}/--no-{name}", help=text)]
     else:
-        offered = completion.stages if isinstance(kind, StageList) else None
         parse = _parser(kind)
-        made = option(kind.metavar, text, setting.option, parse=parse, offered=offered)
+        made = typer.Option(
+            setting.option,
+            metavar=kind.metavar,
+            help=text,
+            parser=parse,
+            autocompletion=completion.stages if isinstance(kind, StageList) else None,
+        )
         info = Annotated[str | None if parse is None else Any, made]
     return typer_parameter(setting.field, info, None, _PANELS[setting.about])
 

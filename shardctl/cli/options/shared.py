@@ -9,10 +9,13 @@ options are; what says nothing is the command's own.
 import contextlib
 import inspect
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
+from textwrap import dedent
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeGuard, get_type_hints
 
 import typer
@@ -31,40 +34,45 @@ if TYPE_CHECKING:
     from shardctl.readers.project_file import Project
 
 
-# An option is called like its parameter, unless it is given other names. A parser raises the rule
-# that a value breaks; `spelled_out` says of which option, and which value it is.
+# An option is called like its parameter, unless it is given another name; what stands for its value
+# and what it is are read from "Options:" in the docstring of its command or group. A parser raises
+# the rule that a value breaks; `typer_parameter` says of which option, and which value it is.
 Parser = Callable[[Any], Any]
+Documented = Mapping[str, tuple[list[str], str, str]]  # names after the first, metavar, help
 
 
-def option(
-    metavar: str,
-    text: str,
-    *names: str,
-    parse: Parser | None = None,
-    words: Sequence[str] = (),
-    offered: Callable[..., Any] | None = None,
-) -> Any:
-    """Return an option with a value: what stands for it, its line on the help page, its names.
-
-    words: those that it takes, which a shell is offered.
-    """
-    if words:
-        parse = _one_of(words)
-    if words and "|" not in metavar:  # else the metavar is offered
-        offered = lambda incomplete: [word for word in words if word.startswith(incomplete)]  # noqa: E731
-    return typer.Option(
-        *names or (...,), metavar=metavar, help=text, parser=parse, autocompletion=offered
-    )
+def option(name: Any = ..., *, parse: Parser | None = None, offered: Any = None) -> Any:
+    """Return an option with a value."""
+    return typer.Option(name, parser=parse, autocompletion=offered)
 
 
-def number(text: str, *names: str, metavar: str = "N", minimum: int = 1) -> Any:
+def argument(*, offered: Any = None) -> Any:
+    """Return what is no option, which a docstring has under "Arguments:"."""
+    return typer.Argument(autocompletion=offered)
+
+
+def number(name: Any = ..., *, minimum: int = 1) -> Any:
     """Return an option that takes a whole number."""
-    return option(metavar, text, *names, parse=whole_number(minimum))
+    return option(name, parse=whole_number(minimum))
 
 
-def flag(text: str, *names: str) -> Any:
-    """Return an option without a value, with its line on the help page."""
-    return typer.Option(*names or (...,), help=text)
+def flag(name: Any = ...) -> Any:
+    """Return an option without a value."""
+    return typer.Option(name)
+
+
+def options_of(*documented: object) -> Documented:
+    """Return what docstrings say of options, by first names, and of arguments, by parameters."""
+    found = {}
+    for one in documented:
+        doc = inspect.getdoc(one) or ""
+        for section in re.findall(r"^(?:Arguments|Options):\n((?:  .*\n?)+)", doc, re.MULTILINE):
+            for entry in re.split(r"\n(?=\S)", dedent(section).strip()):
+                head, _, meaning = " ".join(entry.split()).partition(": ")
+                names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
+                metavar = head.removeprefix(", ".join(names)).strip()
+                found[names[0]] = (names[1:], metavar, meaning)
+    return found
 
 
 def _one_of(words: Sequence[str]) -> Parser:
@@ -109,6 +117,13 @@ def real_number(fits: Callable[[float], bool], rule: str) -> Callable[[Any], flo
     return parse
 
 
+Flag = Annotated[bool, flag()]
+Switch = Annotated[bool | None, flag()]
+Number = Annotated[Any, number()]
+Text = Annotated[str | None, option()]
+Texts = Annotated[list[str] | None, option()]
+Splits = Annotated[list[str] | None, argument(offered=completion.splits)]
+Word = Annotated[Any, option()]  # one of those in its docstring, as python|keras-fit
 SpecArgument = Annotated[
     str | None,
     typer.Argument(
@@ -119,7 +134,11 @@ SpecArgument = Annotated[
 ]
 AllowVersionOption = Annotated[
     bool,
-    flag("Take a --plan of another version or config whose files have the same names and lengths."),
+    typer.Option(
+        "--allow-version",
+        help="Take a --plan of another version or config whose files have the same names and "
+        "lengths.",
+    ),
 ]
 # Of every command, and before the command too.
 ColorOption = Annotated[
@@ -138,32 +157,21 @@ ColorOption = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetOptions:
-    """Which dataset."""
+    """Which dataset.
+
+    Options:
+      --dataset, -d REF: A folder with dataset_info.json, name[/config][:version], a layout.yaml, or
+        record files (a folder, a glob, prefix@1024); several are read as one.
+      --data-dir DIR: Where names are looked up, a folder or a URL [default: $TFDS_DATA_DIR,
+        ~/tensorflow_datasets].
+      --no-cache: Count record files without metadata anew, and keep no counts for next time.
+    """
 
     panel: ClassVar[str] = DATASET
 
-    dataset: Annotated[
-        list[str] | None,
-        option(
-            "REF",
-            "A folder with dataset_info.json, name[/config][:version], a layout.yaml, or record "
-            "files (a folder, a glob, prefix@1024); several are read as one.",
-            "--dataset",
-            "-d",
-            offered=completion.datasets,
-        ),
-    ] = None
-    data_dir: Annotated[
-        str | None,
-        option(
-            "DIR",
-            "Where names are looked up, a folder or a URL "
-            "[default: $TFDS_DATA_DIR, ~/tensorflow_datasets].",
-        ),
-    ] = None
-    no_cache: Annotated[
-        bool, flag("Count record files without metadata anew, and keep no counts for next time.")
-    ] = False
+    dataset: Annotated[list[str] | None, option(offered=completion.datasets)] = None
+    data_dir: Text = None
+    no_cache: Flag = False
     # No option: whether the built-in dataset is no answer, see `_keeps`.
     must_be_named: bool = field(default=False, compare=False)
 
@@ -218,26 +226,40 @@ def _parameters_of(group: type[Any], formats: Formats) -> list[inspect.Parameter
     if group is OutputOptions:
         annotations["format"] = formats.option
     panel = getattr(group, "panel", None)
+    said = options_of(*reversed(group.__mro__))
     return [
-        typer_parameter(one.name, annotations[one.name], one.default, panel)
+        typer_parameter(one.name, annotations[one.name], one.default, panel, said)
         for one in fields(group)
         if hasattr(annotations[one.name], "__metadata__")
     ]
 
 
 def typer_parameter(
-    name: str, annotation: Any, default: Any = None, panel: str | None = None
+    name: str,
+    annotation: Any,
+    default: Any = None,
+    panel: str | None = None,
+    said: Documented = MappingProxyType({}),
 ) -> inspect.Parameter:
-    """Return a parameter as Typer takes it: its option has its name, a panel, and named faults."""
+    """Return a parameter as Typer takes it: its option has names, words, a panel, named faults."""
     if hasattr(annotation, "__metadata__") and isinstance(annotation.__metadata__[0], OptionInfo):
-        info = copy(annotation.__metadata__[0])
+        info, of = copy(annotation.__metadata__[0]), annotation.__origin__
         info.rich_help_panel = info.rich_help_panel or panel
-        if info.default is ...:
-            info.default = f"--{name.replace('_', '-')}"
-            if annotation.__origin__ == bool | None:
-                info.default += f"/--no-{name.replace('_', '-')}"
+        own = name.replace("_", "-")
+        flag = f"--{own}" if info.default is ... else str(info.default)
+        if flag in said:
+            more, info.metavar, info.help = said[flag]
+            info.param_decls = (*(info.param_decls or ()), *more)
+            words = (info.metavar or "").split("|")
+            if of is Any and info.parser is None and words[1:]:
+                info.parser = _one_of(words)
+        info.default = f"--{own}/--no-{own}" if info.default is ... and of == bool | None else flag
         if info.parser is not None:
-            info.parser = _naming(str(info.default), info.parser)
+            info.parser = _naming(flag, info.parser)
+        annotation = Annotated[of, info]
+    elif hasattr(annotation, "__metadata__") and name in said:
+        info = copy(annotation.__metadata__[0])
+        _, info.metavar, info.help = said[name]
         annotation = Annotated[annotation.__origin__, info]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)
@@ -281,7 +303,7 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
     A format that the command does not have, or that has no place there, is refused before it
     begins.
     """
-    hints = get_type_hints(command, include_extras=True)
+    hints, said = get_type_hints(command, include_extras=True), options_of(command)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, tuple[type[Any], list[str]]] = {}
     for parameter in inspect.signature(command).parameters.values():
@@ -291,7 +313,8 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
             groups[parameter.name] = (annotation, [member.name for member in members])
             parameters += members
         else:
-            parameters.append(typer_parameter(parameter.name, annotation, parameter.default))
+            default, name = parameter.default, parameter.name
+            parameters.append(typer_parameter(name, annotation, default, said=said))
     parameters.append(typer_parameter("color", ColorOption))
 
     @wraps(command)
@@ -324,10 +347,11 @@ def spelled_out(command: Callable[..., None], formats: Formats) -> Callable[...,
 
 RunnerOption = Annotated[
     Any,
-    option(
-        "RUNNER",
-        "What reads the files: local, or beam, a pipeline with the options of Beam after --.",
-        words=("local", "beam"),
+    typer.Option(
+        "--runner",
+        metavar="local|beam",
+        parser=_one_of(("local", "beam")),
+        help="What reads the files: this machine, or a Beam pipeline with the options after --.",
     ),
 ]
 

@@ -2,10 +2,10 @@
 """Metadata that TFDS reads counted files by: where it goes, and what examples hold."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from shardctl.cli.formats import Formats, OutputOptions, verb_formats
-from shardctl.cli.options.shared import flag, option
+from shardctl.cli.options.shared import Flag, Text
 from shardctl.cli.output import warn
 from shardctl.cli.panels import TFDS
 from shardctl.errors import UsageError
@@ -14,31 +14,25 @@ from shardctl.files.stores.stores import is_remote
 if TYPE_CHECKING:
     from shardctl.core.dataset.dataset import Dataset
 
-FORMATS = Formats(renderers=verb_formats("rendering.index.tfds_metadata", "tfds_metadata"))
+FORMATS = Formats(renderers=verb_formats("rendering.index", "tfds_metadata"))
 
 
 @dataclass(frozen=True, kw_only=True)
 class TfdsOptions:
-    """The folder of the metadata, the features, and whether others may be replaced."""
+    """The folder of the metadata, the features, and whether others may be replaced.
+
+    Options:
+      --tfds FOLDER: Write dataset_info.json and features.json into the files' folder, or one above.
+      --features FEATURES: What examples hold: a features.json, module:function, module:Builder, or
+        a dataset of TFDS with the same.
+      --force: Replace metadata that is there already.
+    """
 
     panel: ClassVar[str] = TFDS
 
-    tfds: Annotated[
-        str | None,
-        option(
-            "FOLDER",
-            "Write dataset_info.json and features.json into the files' folder, or one above.",
-        ),
-    ] = None
-    features: Annotated[
-        str | None,
-        option(
-            "FEATURES",
-            "What examples hold: a features.json, module:function, module:Builder, or a dataset of "
-            "TFDS with the same.",
-        ),
-    ] = None
-    force: Annotated[bool, flag("Replace metadata that is there already.")] = False
+    tfds: Text = None
+    features: Text = None
+    force: Flag = False
 
     @property
     def wanted(self) -> bool:

@@ -67,7 +67,9 @@ def element_size(
     unknown = () if known is None else known.unknown
     stored = None if known is not None and not unknown else _stored(splits)
     if known is None or (stored is not None and stored > known.num_bytes + overhead):
-        return stored and ElementSize(num_bytes=stored, basis="stored", unknown=unknown)
+        if stored is None:
+            return None
+        return ElementSize(num_bytes=stored, basis="stored", unknown=unknown)
     size = Fraction(known.num_bytes + overhead)
     return ElementSize(num_bytes=size, basis="features", unknown=unknown, overhead=overhead)
 

@@ -67,9 +67,9 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
     last = {base: place for place, base in enumerate(bases)}
     several: dict[str, list[int]] = defaultdict(list)
     if len(last) < len(bases):
-        for place, base in enumerate(bases):
-            if last[base] != place:
-                several[base].append(place)
+        for at, base in enumerate(bases):
+            if last[base] != at:
+                several[base].append(at)
     ranks, read = [-1] * len(bases), set[int]()
     for index, name in enumerate(names):
         base = name.rpartition("/")[2]

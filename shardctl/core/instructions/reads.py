@@ -15,17 +15,35 @@ from shardctl.core.arrays import (
     distinct,
     is_ascending,
     is_constant,
-    joined_arrays,
     joined_constants,
     run_of,
-    same_numbers,
 )
 from shardctl.core.columns import Cell, Records
 from shardctl.core.dataset.dataset import Dataset, Split, filenames_at
-from shardctl.core.dataset.shard_names import shard_names
 from shardctl.core.instructions.file_instruction import FileInstruction
-from shardctl.core.instructions.named_files import NamedFiles
 from shardctl.core.instructions.split_range import SplitRange
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NamedFiles:
+    """The file of each instruction of a plan file, as it is written there.
+
+    `lengths` (int64[n]) are the examples in each file. `shards` (int64[n]) are their indices in
+    their splits, None where no two files of a split have the same base name.
+    """
+
+    split_names: tuple[str, ...]
+    names: Sequence[str]
+    lengths: Int64s
+    shards: Int64s | None = None
+
+    def names_at(self, places: Int64s) -> list[str]:
+        """Return the names at places in any order; those of places one by one are quick."""
+        run = run_of(places)
+        if run is None:
+            return [self.names[place] for place in places.tolist()]
+        return list(self.names[run])
+
 
 _PIECE = 1 << 16  # rows made into Python values at once
 
@@ -79,10 +97,10 @@ class Reads:
         if not isinstance(other, Reads):
             return NotImplemented
         return (
-            len(self) == len(other)
-            and np.array_equal(self.skip, other.skip)
-            and np.array_equal(self.take, other.take)
-            and np.array_equal(self.examples_in_shard, other.examples_in_shard)
+            all(
+                np.array_equal(getattr(self, column), getattr(other, column))
+                for column in ("skip", "take", "examples_in_shard")
+            )
             and [*self._split_names_of_rows()] == [*other._split_names_of_rows()]
             and self.filenames() == other.filenames()
             and (
@@ -98,12 +116,9 @@ class Reads:
         return f"<{len(self)} file instructions, {self.num_examples} examples>"
 
     def reads_alike(self, other: Reads) -> bool:
-        """Whether both have the same rows of the same dataset, whatever part they come from.
-
-        At once where the columns lie in the same memory, as those of a whole split do.
-        """
+        """Whether both have the same rows of the same dataset, whatever part they come from."""
         return self.files is other.files and all(
-            same_numbers(own, others)
+            np.array_equal(own, others)
             for own, others in (
                 (self.take, other.take),
                 (self.shard, other.shard),
@@ -226,7 +241,7 @@ class Reads:
         low = int(np.searchsorted(self._ends, start, side="right"))
         high = int(np.searchsorted(self._ends, stop, side="left")) + 1
         rows = self.select(slice(low, high))
-        skip, take = joined_arrays([rows.skip]), rows.take.copy()  # these are slices of the columns
+        skip, take = rows.skip.copy(), rows.take.copy()  # these are slices of the columns
         cut = start - (int(self._ends[low]) - int(take[0]))
         skip[0] += cut
         take[0] -= cut
@@ -315,9 +330,9 @@ def joined(several: Sequence[Reads]) -> Reads:
         files=several[0].files,
         part=joined_constants([reads.part for reads in several]),
         split=joined_constants([reads.split for reads in several]),
-        shard=joined_arrays([reads.shard for reads in several]),
-        skip=joined_arrays([reads.skip for reads in several]),
-        take=joined_arrays([reads.take for reads in several]),
+        shard=np.concatenate([reads.shard for reads in several]),
+        skip=np.concatenate([reads.skip for reads in several]),
+        take=np.concatenate([reads.take for reads in several]),
     )
 
 
@@ -354,3 +369,30 @@ def _of_range(dataset: Dataset, part: int, split_index: int, piece: SplitRange) 
         take=take,
     )
     return reads if take.all() else reads.select(np.flatnonzero(take))
+
+
+def shard_names(splits: Sequence[Split], split: Int64s, shard: Int64s) -> list[str]:
+    r"""Return the base names of the files of shards, given by their indices (int64[n] each).
+
+    >>> from shardctl.core.dataset.shard_files import ShardFiles
+    >>> files = ShardFiles(pattern="d-\0", num_shards=2)
+    >>> train = Split(name="train", shard_lengths=(2, 1), files=(files,))
+    >>> shard_names([train], np.array([0, 0]), np.array([1, 0]))
+    ['d-00001', 'd-00000']
+    """
+    used = distinct(split)
+    named = [splits[index] for index in used.tolist()]
+    # Each file is named once, however many examples of it there are.
+    starts = np.cumsum([0, *(each.num_shards for each in named)])
+    places = starts[used.searchsorted(split)] + shard
+    needed = distinct(places)
+    cuts = needed.searchsorted(starts)
+    names: list[str] = []
+    for index, each in enumerate(named):
+        own = needed[cuts[index] : cuts[index + 1]] - starts[index]
+        run = run_of(own)
+        if run is None:
+            names += filenames_at(each, own.tolist())
+        else:
+            names += each.filenames_between(run.start, run.stop)
+    return list(map(names.__getitem__, needed.searchsorted(places).tolist()))

@@ -123,7 +123,8 @@ def resolve_subsplit(spec: str, dataset: Dataset) -> Resolved:
         if part.warning is not None:
             warnings.append(part.warning)
         if part.split == "all":
-            ranges += [_whole(split) for split in dataset.splits]
+            whole = (Slice(split=split.name) for split in dataset.splits)
+            ranges += [_resolve_part(one, dataset.split(one.split), warnings) for one in whole]
         else:
             ranges.append(_resolve_part(part, dataset.split(part.split), warnings))
     warnings += _overlaps(spec, ranges)
@@ -196,10 +197,6 @@ def _unreadable(text: str, spec: str) -> UsageError:
     return NotASplitError(f"{quoted(text)}{where} is not a subsplit; forms: {_FORMS}", text)
 
 
-def _whole(split: Split) -> SplitRange:
-    return SplitRange(split=split, start=0, stop=split.num_examples)
-
-
 def _resolve_part(part: Slice, split: Split, warnings: list[str]) -> SplitRange:
     total = split.num_examples
     if part.unit == "shard":
@@ -249,12 +246,8 @@ def _shard_bounds(part: Slice, split: Split, warnings: list[str]) -> tuple[int, 
                 f"once more, and reads up to shard {last}"
             )
         stop += count
-    return offsets[_clamp(start, count)], offsets[_clamp(stop, count)]
-
-
-def _clamp(bound: int, count: int) -> int:
-    """Return how many of `count` shards the slice [:bound] holds."""
-    return len(range(count)[:bound])
+    # As slices of a list clamp them.
+    return offsets[len(range(count)[:start])], offsets[len(range(count)[:stop])]
 
 
 def _spelled_out(parts: Sequence[Slice], dataset: Dataset) -> str | None:

@@ -8,13 +8,11 @@ from weakref import ref
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.core.arrays import Int64s
+from shardctl.core.arrays import Int64s, Runs
 from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 
 __all__ = ["Interleave", "InterleaveState"]
-
-Runs = tuple[Int64s, Int64s]  # the first number of each run that counts on one by one, its length
 
 
 # A position costs 1 ns to read in sequence and 1.5 to 5 in turns, and 50 to 110 to look up.
@@ -93,10 +91,7 @@ class Interleave:
         if not len(positions):
             return positions, offsets
         shards, first_rounds = schedule.occupants(rounds, slots)
-        return (
-            shards.astype(np.int64),
-            (rounds - first_rounds) * schedule.block_length + offsets,
-        )
+        return (shards.astype(np.int64), (rounds - first_rounds) * schedule.block_length + offsets)
 
     def position(self, shard: npt.ArrayLike, offset: npt.ArrayLike) -> Int64s:
         """Return the position (int64[q]) of each (shard, offset): the inverse of `locate`."""
@@ -446,10 +441,7 @@ def _first_ids_of_rounds(schedule: Schedule, start: int, stop: int, first_ids: I
     begin = _first_ids_at(schedule, np.full(len(slots), start), slots, first_ids)
     # Shards opening in later rounds of the stretch; none do once a slot has stopped, so that a
     # slot is its own row here.
-    opening = slice(
-        schedule.opened_before(start + 1),
-        schedule.opened_before(stop),
-    )
+    opening = slice(schedule.opened_before(start + 1), schedule.opened_before(stop))
     # A round earlier its slot made the last visit to the shard before, just after its full blocks.
     before = schedule.previous[opening]
     last_block = schedule.lengths[before] // block_length * block_length

@@ -9,14 +9,7 @@ from heapq import heapreplace
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import (
-    Int64s,
-    exact_sum,
-    groups_of,
-    is_ascending,
-    last_not_above,
-    pieces,
-)
+from shardctl.core.arrays import Int64s, exact_sum, groups_of, is_ascending, last_not_above, pieces
 from shardctl.errors import UsageError
 
 # Numbers of shards, of which there are fewer than 2**31, where there are as many as shards.

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from shardctl.core.iteration.iteration import Node
+from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.iteration.nodes.batch import Batch, Unbatch
 from shardctl.core.iteration.nodes.cache import Asserted, Cache
-from shardctl.core.iteration.nodes.choosing import Chosen, Sampled
-from shardctl.core.iteration.nodes.directed import Directed
+from shardctl.core.iteration.nodes.directed import Chosen, Directed, Sampled
 from shardctl.core.iteration.nodes.filtered import Filter, Passing
 from shardctl.core.iteration.nodes.repeat import Concatenate, Repeat
 from shardctl.core.iteration.nodes.shuffle import Shuffle
@@ -18,6 +17,7 @@ from shardctl.core.iteration.nodes.strided import Strided
 from shardctl.core.iteration.nodes.zipped import Zip
 from shardctl.core.mixture.weights import cumulative_of, uniform_cumulative
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator
+from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages import part as parts
 from shardctl.core.stages import stages as call
 from shardctl.core.stages.part import Stage
@@ -96,11 +96,6 @@ class Builder:
             raise UsageError(f"no order of {part.name}")
         return NODES[type(part)](self, part, *node)
 
-    def generator(
-        self, seed: int | tuple[int, int] | None, reshuffles: bool | None, stage: str
-    ) -> SeedGenerator:
-        return SeedGenerator(self.seeds.kernel(seed), reshuffles, stage=stage)
-
     def read_ahead(self, node: Node, count: int | str, *, has_prefetch: bool = False) -> Node:
         return Strided(
             node,
@@ -123,7 +118,8 @@ def _sampled(self: Builder, source: call.SampleFromDatasets) -> Node:
     else:
         weights = [source.weights[number] for number in numbers]
         cumulative = cumulative_of(weights, source.weights_dtype)
-    generator = self.generator(source.seed, source.rerandomize is True, source.name)
+    kernel = self.seeds.kernel(source.seed)
+    generator = SeedGenerator(kernel, source.rerandomize is True, stage=source.name)
     data = [inputs[number] for number in numbers]
     return Directed(data, Sampled(generator, cumulative), stop_on_empty=source.stop_on_empty)
 
@@ -148,7 +144,8 @@ def _shared(self: Builder, source: call.Shared) -> Node:
 
 
 def _shuffled(self: Builder, stage: call.Shuffle, node: Node) -> Node:
-    generator = self.generator(stage.seed, stage.reshuffle, f"shuffle({stage.buffer})")
+    kernel = self.seeds.kernel(stage.seed)
+    generator = SeedGenerator(kernel, stage.reshuffle, stage=f"shuffle({stage.buffer})")
     return Shuffle(node, stage.buffer, generator)
 
 
@@ -259,3 +256,44 @@ def _optimized(pipeline: Pipeline) -> Pipeline:
             stage.as_run.mapped(_optimized) for stage in pipeline.stages if not stage.is_noop
         ),
     )
+
+
+def iteration_of_pass(node: Node, pass_index: int = 0, *, loop: Loop = "python") -> Iteration:
+    """Return the iterator of a pass after the earlier ones were read, as far as the loop reads.
+
+    node: a dataset object that nobody has iterated yet.
+    loop: "keras-fit" is `fit` or `evaluate` without steps_per_epoch, each epoch a pass. Of so many
+        steps as the cardinality says Keras never asks for the end, and then makes an iterator that
+        it drops. Without a cardinality it reads the first pass to its end, which costs it a step,
+        and takes that number for all others (keras/src/trainers/epoch_iterator.py).
+
+    >>> from shardctl.core.iteration.nodes.source import Source
+    >>> iteration_of_pass(Source(range(3)), 5).pull(2)
+    2
+
+    Raises:
+        UsageError: `pass_index` is below 0, or the passes before have no end.
+    """
+    if pass_index < 0:
+        raise UsageError(f"pass {pass_index}: passes count from 0")
+    if pass_index and node.is_infinite:
+        raise UsageError("a pass that repeats forever has no end, so no pass follows it")
+    if node.is_fixed:
+        return node.iterate()
+    num_steps = node.cardinality if loop == "keras-fit" and node.cardinality > 0 else None
+    for _ in range(pass_index):
+        iteration = _reading(node, num_steps)
+        iteration.pull(EVERYTHING)
+        if iteration.pulled == num_steps:
+            node.iterate().abandon()
+        elif loop == "keras-fit" and node.cardinality < 0 and num_steps is None:
+            num_steps = iteration.pulled + 1
+    return _reading(node, num_steps)
+
+
+def _reading(node: Node, num_steps: int | None) -> Iteration:
+    """Return an iterator that is given up after so many steps.
+
+    The prefetch that TensorFlow adds at the end of a pipeline may have asked for what follows.
+    """
+    return node.iterate() if num_steps is None else Strided(node, limit=num_steps).iterate()

@@ -109,6 +109,18 @@ class Node(ABC):
         return not self.lasting and all(node.is_fixed for node in self.inputs)
 
 
+def shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
+    """Return the axes of elements of several nodes, no longer exact where they differ."""
+    axes = zip(*(node.shape for node in nodes), strict=False)
+    return tuple(
+        first._replace(
+            size=max(axis.size for axis in (first, *others)),
+            is_exact=first.is_exact and all(axis == first for axis in others),
+        )
+        for first, *others in axes
+    )
+
+
 class Repeating(Node):
     """A node whose iterators read its input `count` times, None until an epoch is empty."""
 

@@ -82,27 +82,17 @@ def weights_of_logits(logits: NDArray[np.float32] | NDArray[np.float64]) -> tupl
         return tuple(near.tolist())
     weights: list[float] = []
     for place, logit in enumerate(logits):
-        found = near[place].astype(np.float32)
-        candidates = _neighbours(found, 64)
+        bits = int(near[place].astype(np.float32).view(np.int32))
+        around = np.arange(max(bits - 64, 0), bits + 64, dtype=np.int32)
+        candidates = around.view(np.float32)
         # The logarithm depends on the place of a weight among the others, so it keeps its place.
-        logs = [_float32_logs(_at(place, len(logits), weight))[place] for weight in candidates]
+        at = np.arange(len(logits)) == place
+        logs = [_float32_logs(np.where(at, weight, np.float32(1)))[place] for weight in candidates]
         exact = [weight for weight, log in zip(candidates, logs, strict=True) if log == logit]
         if not exact:
             raise UsageError(f"no weight has the logarithm {logit!s} in float32")
         weights.append(min((float(str(weight)) for weight in exact), key=lambda w: len(str(w))))
     return tuple(weights)
-
-
-def _at(place: int, count: int, weight: np.float32) -> Float32s:
-    weights = np.ones(count, np.float32)
-    weights[place] = weight
-    return weights
-
-
-def _neighbours(middle: np.float32, count: int) -> Float32s:
-    """Return the float32 numbers from `count` below a positive one to `count` above it."""
-    bits = int(middle.view(np.int32))
-    return np.arange(max(bits - count, 0), bits + count, dtype=np.int32).view(np.float32)
 
 
 _GROUP = 8  # float32 numbers that AVX works on at once

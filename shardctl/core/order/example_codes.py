@@ -14,8 +14,7 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s, distinct, groups_of, is_constant, last_not_above
 from shardctl.core.dataset.dataset import Dataset, Split, shard_named
-from shardctl.core.dataset.shard_names import shard_names
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import Reads, shard_names
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import INT64_MAX, TFDS_ID_SEPARATOR
 from shardctl.errors import UsageError
@@ -144,11 +143,6 @@ class ExampleCodes:
         Raises:
             UsageError: as for `parse`.
         """
-        numbers = np.array(ids)
-        if not self.several_splits and self._splits and numbers.dtype == np.int64:
-            split = self.dataset.splits[self._splits[0]]
-            if len(numbers) and numbers.min() >= 0 and numbers.max() < split.num_examples:
-                return numbers
         return np.array([self.parse(str(name)) for name in ids], np.int64)
 
     def parse_tfds_id(self, text: str) -> int:

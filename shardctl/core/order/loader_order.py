@@ -51,7 +51,7 @@ class LoaderOrder(Order):
         self.settings = settings
         self.loader: Loader = LOADERS[settings.loader]
         self.version = version or settings.loader_version or self.loader.proven[-1]
-        self._ranges = tuple(ranges)
+        self.ranges = tuple(ranges)
         self.given = self.reads = reads_of(dataset, ranges)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._starts = np.concatenate([[0], np.cumsum(self.reads.take)])
@@ -73,6 +73,12 @@ class LoaderOrder(Order):
         )
         self.handed_out = self.loader.handed_out(self.asked)
         self._assumptions = tuple(assumptions)
+        self.epoch_size = self.handed_out.epoch_size
+        self.num_examples = self.handed_out.num_examples
+        self.shuffles = self.handed_out.shuffles
+        self.is_uniform = self.handed_out.is_uniform
+        self.is_made_whole = self.handed_out.is_made_whole
+        self.num_in_turn = self.handed_out.num_in_turn
 
     @property
     def assumptions(self) -> tuple[str, ...]:
@@ -82,42 +88,12 @@ class LoaderOrder(Order):
     def _lengths_of_shards(self) -> Int64s:
         """Return how many examples the files have, empty ones too where splits are read whole."""
         if all(
-            piece.start == 0 and piece.stop == piece.split.num_examples for piece in self._ranges
+            piece.start == 0 and piece.stop == piece.split.num_examples for piece in self.ranges
         ):
             return np.concatenate(
-                [np.empty(0, np.int64), *(piece.split.lengths64() for piece in self._ranges)]
+                [np.empty(0, np.int64), *(piece.split.lengths64() for piece in self.ranges)]
             )
         return self.reads.examples_in_shard
-
-    @property
-    def epoch_size(self) -> int:
-        """Number of examples in the first epoch of this process."""
-        return self.handed_out.epoch_size
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples handed out in all epochs."""
-        return self.handed_out.num_examples
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether the loader mixes anything."""
-        return self.handed_out.shuffles
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether an epoch is a uniform permutation."""
-        return self.handed_out.is_uniform
-
-    @property
-    def is_made_whole(self) -> bool:
-        """Whether an epoch is made as a whole before any place in it is known."""
-        return self.handed_out.is_made_whole
-
-    @property
-    def num_in_turn(self) -> int | None:
-        """How many files are streamed at once, None where examples are read by their index."""
-        return self.handed_out.num_in_turn
 
     @property
     def has_steps(self) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.phrase import phrase
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
 
@@ -56,11 +55,25 @@ class Order(ABC):
     loader (`LoaderOrder`). An example is named by a code (see `ExampleCodes`): its id where the
     spec reads one split. Nothing is read, and no array is as long as the order.
 
+    ranges: those that are read, of all hosts.
+    num_examples: of the pass, without a last batch that is dropped; of `epoch_size` those of an
+        epoch of this host, before whole batches are formed.
+    shuffles: whether anything mixes the examples or the files.
     given: what all hosts read in an epoch, in the order of storage; `reads` is this host's part.
     sources: what several readers of a mixture are called; origins: what readers in stages read.
     handed_out: indices in place of codes, of another loader than TFDS's reader.
+    is_endless: whether `num_examples` is no more than a bound of what can be asked for.
+    has_epochs: whether an epoch can be begun by itself, not mixed with others or with datasets.
     has_readings: whether an epoch is a reading of files, whose rest is known without its examples.
+    goes_on: what is left out of a reading without end, None where all of it is followed.
+    why_unshared: why other hosts cannot go on with what is left, None where they can.
     unshuffled: how examples come where nothing shuffles them, a clause.
+    is_uniform: whether an epoch is known to be a uniform permutation by its making.
+    is_made_whole: whether an epoch is made as a whole before any place in it is known.
+    one_buffer: `num_buffered` where every example of an epoch goes through that buffer alone.
+    has_blocks: whether blocks of files come one after the other, since nothing mixes them.
+    why_no_steps: why there are no batches to ask for, where that is so.
+    num_in_turn: how many files are read at once, None where examples are read by their index.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
         of the loader itself.
     """
@@ -73,20 +86,26 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
-    has_readings = False
+    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = False
+    has_epochs = True
+    why_no_steps = "--step needs --batch N: a step is a batch"
+    goes_on: str | None = None
+    why_unshared: str | None = None
     unshuffled = "examples come as the files are interleaved"
+    one_buffer: int | None = None
+    num_in_turn: int | None = None
     handed_out: HandedOut | None = None
-    _ranges: tuple[SplitRange, ...]
+    ranges: tuple[SplitRange, ...]
+    num_examples: int
+    epoch_size: int
+    shuffles: bool
 
     def __eq__(self, other: object) -> bool:
         """Whether both are read of one dataset, the same ranges and in the same way."""
         if not isinstance(other, Order):
             return NotImplemented
-        return (self.settings, self._ranges, self.dataset) == (
-            other.settings,
-            other._ranges,
-            other.dataset,
-        )
+        of = ("settings", "ranges", "dataset")
+        return all(getattr(self, name) == getattr(other, name) for name in of)
 
     def __hash__(self) -> int:
         return hash(self.settings)
@@ -96,26 +115,11 @@ class Order(ABC):
         return in_short(self, self.dataset.title, total)
 
     @property
-    def ranges(self) -> tuple[SplitRange, ...]:
-        """The ranges that are read, of all hosts."""
-        return self._ranges
-
-    @property
     @abstractmethod
     def assumptions(self) -> tuple[str, ...]:
         """What the order depends on though nobody stated it, a sentence each; mostly none."""
 
     # How long it is.
-
-    @property
-    @abstractmethod
-    def num_examples(self) -> int:
-        """Number of examples of the pass, without a last batch that is dropped."""
-
-    @property
-    @abstractmethod
-    def epoch_size(self) -> int:
-        """Number of examples in an epoch of this host, before whole batches are formed."""
 
     @property
     def num_epochs(self) -> int | None:
@@ -128,51 +132,19 @@ class Order(ABC):
         return self.num_epochs != 1
 
     @property
-    def is_endless(self) -> bool:
-        """Whether `num_examples` is no more than a bound of what can be asked for."""
-        return False
-
-    @property
     def stream_size(self) -> int:
         """Number of examples after which the order may begin anew: mostly all of them."""
         return self.num_examples
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether an epoch can be begun by itself: none is mixed with others, or with datasets."""
-        return True
-
-    @property
-    def goes_on(self) -> str | None:
-        """What is left out of a reading without end, None where all of it is followed."""
-        return None
-
-    @property
-    def why_unshared(self) -> str | None:
-        """Why other hosts cannot go on with what is left, None where they can."""
-        return None
 
     @property
     def why_empty(self) -> str:
         """Why nothing is handed out of what the spec selects, where that is so."""
         settings = self.settings
         if self.epoch_size:
-            return phrase(
-                "{drop_remainder=True} leaves nothing: {} examples fill no batch", self.epoch_size
-            )
+            return f"--drop-remainder leaves nothing: {self.epoch_size} examples fill no batch"
         return f"host {settings.host} by {settings.host_by} reads no examples"
 
     # How it is shuffled.
-
-    @property
-    @abstractmethod
-    def shuffles(self) -> bool:
-        """Whether anything mixes the examples or the files."""
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether an epoch is known to be a uniform permutation by its making."""
-        return False
 
     @property
     def num_buffered(self) -> int | None:
@@ -180,24 +152,9 @@ class Order(ABC):
         return None
 
     @property
-    def one_buffer(self) -> int | None:
-        """`num_buffered` where every example of an epoch goes through that buffer alone."""
-        return None
-
-    @property
     def before_buffer(self) -> Order | None:
         """The order in which files are read into that buffer, None where there is none to see."""
         return None
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether blocks of files come one after the other, since nothing mixes them."""
-        return False
-
-    @property
-    def is_made_whole(self) -> bool:
-        """Whether an epoch is made as a whole before any place in it is known."""
-        return False
 
     # What is at positions.
 
@@ -304,11 +261,6 @@ class Order(ABC):
         return self.settings.batch
 
     @property
-    def why_no_steps(self) -> str:
-        """Why there are no batches to ask for, where that is so."""
-        return phrase("{step} needs {batch=N}: a step is a batch")
-
-    @property
     def shape(self) -> tuple[int, ...] | None:
         """The sizes of the batches around an example, outermost first; None for tuples."""
         return () if self.settings.batch is None else (self.settings.batch,)
@@ -352,11 +304,6 @@ class Order(ABC):
     def reads_of_epoch(self) -> Reads:
         """What this host reads in an epoch, in the order of storage."""
         return self.reads
-
-    @property
-    def num_in_turn(self) -> int | None:
-        """How many files are read at once, None where examples are read by their index."""
-        return None
 
     @checked
     def consumed(self, stop: int, advance: Callable[[int], None] = _ignore) -> list[int]:
@@ -405,10 +352,6 @@ def check_answerable(order: Order, num_examples: int) -> None:
     """
     if order.settings.epochs * num_examples > MAX_POSITIONS:
         raise UsageError(
-            phrase(
-                "{} examples in {} epochs have more than {} positions; ask for fewer {epochs}",
-                num_examples,
-                order.settings.epochs,
-                MAX_POSITIONS,
-            )
+            f"{num_examples} examples in {order.settings.epochs} epochs have more than "
+            f"{MAX_POSITIONS} positions; ask for fewer --epochs"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +13,6 @@ from shardctl.core.iteration.iteration import UNKNOWN, Leaf, Node
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import RowLookup
-from shardctl.core.phrase import phrase
 from shardctl.core.shuffle.generator import ScriptSeeds, SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import Seeds, shuffled_in_turn
 from shardctl.errors import UsageError
@@ -28,36 +26,24 @@ _TICKET_BITS = 63
 _ENDLESS = 42  # bits for the positions of a reading without end
 
 
-@dataclass(frozen=True, kw_only=True)
 class Tickets:
     """How the bits of the tickets of one reader are shared out.
 
-    reader, reader_bits: its number among all, in the topmost bits, and how many those are.
-    position_bits: for the position in a reading, in the lowest; the number of the reading is
-        between the two.
+    Its number among all readers is in the topmost bits, the position in a reading in the lowest,
+    and the number of the reading between the two.
 
-    >>> tickets = Tickets.of(size=1000, reader=1, num_readers=2)
+    >>> tickets = Tickets(size=1000, reader=1, num_readers=2)
     >>> made = tickets.first(3) + 41
     >>> tickets.position(made), tickets.reading(made), tickets.readers(made)
     (41, 3, 1)
     """
 
-    reader: int
-    reader_bits: int
-    position_bits: int
-
-    @classmethod
-    def of(cls, *, size: int | None, reader: int, num_readers: int) -> Tickets:
-        """Return those of a reader of `size` examples, None where they have no end."""
-        return cls(
-            reader=reader,
-            reader_bits=(num_readers - 1).bit_length(),
-            position_bits=_ENDLESS if size is None else max(size - 1, 0).bit_length(),
-        )
-
-    @property
-    def _reading_bits(self) -> int:
-        return max(_TICKET_BITS - self.reader_bits - self.position_bits, 0)
+    def __init__(self, *, size: int | None, reader: int, num_readers: int) -> None:
+        """Share the bits for `size` examples, None where they have no end."""
+        self._reader_shift = _TICKET_BITS - (num_readers - 1).bit_length()
+        self._position_bits = _ENDLESS if size is None else max(size - 1, 0).bit_length()
+        self._readings = 1 << max(self._reader_shift - self._position_bits, 0)
+        self._base = reader << self._reader_shift
 
     def first(self, reading: int) -> int:
         """Return the ticket at position 0 of a reading.
@@ -65,27 +51,24 @@ class Tickets:
         Raises:
             UsageError: there are more readings than tickets can tell apart.
         """
-        if reading >> self._reading_bits:
+        if reading >= self._readings:
             raise UsageError(
-                phrase(
-                    "a pipeline that reads a dataset {:,} times and more is not followed; repeat "
-                    "it less often",
-                    reading,
-                )
+                f"a pipeline that reads a dataset {reading:,} times and more is not followed; "
+                "repeat it less often"
             )
-        return (self.reader << (_TICKET_BITS - self.reader_bits)) + (reading << self.position_bits)
+        return self._base + (reading << self._position_bits)
 
     def position(self, tickets: Int64s) -> Int64s:
         """Return the positions in their readings, int64[q]."""
-        return tickets & ((1 << self.position_bits) - 1)
+        return tickets & ((1 << self._position_bits) - 1)
 
     def reading(self, tickets: Int64s) -> Int64s:
         """Return the numbers of the readings, int64[q]."""
-        return (tickets >> self.position_bits) & ((1 << self._reading_bits) - 1)
+        return (tickets >> self._position_bits) & (self._readings - 1)
 
     def readers(self, tickets: Int64s) -> Int64s:
         """Return the number of the reader of each, int64[q]; also of tickets of the others."""
-        return tickets >> (_TICKET_BITS - self.reader_bits)
+        return tickets >> self._reader_shift
 
 
 _ALL = 1 << 62  # positions of a reading without end

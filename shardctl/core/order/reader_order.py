@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
@@ -16,21 +17,25 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
 from shardctl.core.order.epoch_reading import (
     EpochReading,
-    ReadingsTogether,
+    opened_together,
+    positions_together,
     repetitions_listed,
 )
 from shardctl.core.order.epoch_seeds import EpochSeeds
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import CHUNK_SIZE, Order, Over, check_answerable
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, unstated_reading
 from shardctl.core.shuffle.buffer import ShuffleReplay, shuffle_permutation
-from shardctl.core.shuffle.permutations import shuffled_codes, shuffled_in_turn
+from shardctl.core.shuffle.permutations import ROOM, permutations, shuffled_codes, shuffled_in_turn
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import INT64_MAX, WHOLE_DATASET
 from shardctl.errors import UsageError
 
+# Beyond these a reading of its own is as quick, which answers for any number of examples.
+_MOST_FILES = 1 << 13
+_MOST_SLOTS = 1 << 8
+_MOST_LOOKED_AT = 1 << 16  # files, once for each example
 _FIRST = 16  # epochs that are looked at together, so that the first answer comes at once
 _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next answers
 _AT_ONCE = 1 << 16  # positions that are told together
@@ -78,34 +83,54 @@ class ReaderOrder(Order):
         settings.check_predictable(ordered=dataset.ordered)
         self.dataset = dataset
         self.settings = settings
-        self._ranges = tuple(ranges)
+        self.ranges = tuple(ranges)
         self.given = sorted_reads(dataset, ranges, settings)
         self.reads = own_rows(self.given, settings)
         self.codes = ExampleCodes(dataset, [piece.split.name for piece in ranges], self.given)
         self._cycle = settings.cycle_length(ordered=dataset.ordered)
+        # Files that repeat are one stream, which goes on behind the order.
+        self.is_one_stream = settings.repeat_files
+        self.num_streams = 1 if self.is_one_stream else settings.epochs
         self._readings: dict[int, EpochReading] = {}
         self._listed: EpochReading | None = None
+        share = range(self._share["phase"], self.reads.num_examples, self._share["stride"])
+        self.epoch_size = len(share)
         total = self.epoch_size * settings.epochs
         # Where files repeat, a host's examples are looked up among those of all.
         every = self._share["stride"] if settings.repeat_files else 1
         if total * every > INT64_MAX:
+            size = self.epoch_size * every
             raise UsageError(
-                phrase(
-                    "{epochs=} of {} examples: positions go up to {}",
-                    self.epoch_size * every,
-                    INT64_MAX,
-                    epochs=settings.epochs,
-                )
+                f"--epochs {settings.epochs} of {size} examples: positions go up to {INT64_MAX}"
             )
         rest = total % settings.batch if settings.batch is not None else 0
         self.seeds = EpochSeeds(
             settings=settings, partial_last_batch=bool(rest) and not settings.drop_remainder
         )
-        self._num_examples = total - rest if settings.drop_remainder else total
+        self.num_examples = total - rest if settings.drop_remainder else total
+        self.num_in_turn, self.one_buffer = self._cycle, self.num_buffered
+        self.has_blocks = self.num_buffered is None
+        self.is_uniform = not self.is_one_stream and (self.num_buffered or 1) >= self.epoch_size
+        shuffles_files = settings.shuffles_files and len(self.reads) > 1
+        self.shuffles = (self.num_buffered or 1) > 1 or shuffles_files
+        if self.is_one_stream:
+            self.goes_on = (
+                f"--repeat-files reads for ever; of it the {self.num_examples} examples of "
+                f"--epochs {settings.epochs} are followed here: give more --epochs to see more"
+            )
+            self.why_unshared = (
+                "with --repeat-files the epochs of each host run into one another without end, so "
+                "nothing is left over to share"
+            )
         # A pass that depends on timing, or whose last epoch takes more seeds than TensorFlow has,
         # is refused here, before a part of it is written.
         last = self.num_streams - 1
-        if settings.shuffles_files and len(self.reads) > 1:
+        self._files_are_alike = not shuffles_files or settings.reshuffle is False
+        buffers_are_alike = settings.buffer is None or settings.buffer_reshuffle is False
+        self._epochs_are_alike = self.num_streams == 1 or (
+            self._files_are_alike and buffers_are_alike
+        )
+        if shuffles_files:
             self.seeds.of_files(last)
         if settings.buffer is not None:
             self.seeds.of_buffer(last)
@@ -123,16 +148,6 @@ class ReaderOrder(Order):
             "read. Plain TFRecordDataset(files) is `shardctl simulate --cycle 1`; of a script ask "
             "`shardctl inspect FILE:FUNCTION`",
         )
-
-    @cached_property
-    def epoch_size(self) -> int:
-        """Number of examples in an epoch of this host, before whole batches are formed."""
-        return len(range(self._share["phase"], self.reads.num_examples, self._share["stride"]))
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples handed out in all epochs, without a last batch that is dropped."""
-        return self._num_examples
 
     @property
     def num_buffered(self) -> int | None:
@@ -197,10 +212,10 @@ class ReaderOrder(Order):
             for start in range(0, self.num_streams, at_once):
                 starts = np.arange(start, min(start + at_once, self.num_streams)) * size
                 yield np.repeat(which, len(starts)), (position[:, None] + starts).ravel()
-        elif not self._files_are_alike and (together := self._together(rows, offsets)).pays:
-            at_once = min(together.at_once, max(1, _STEPS_AT_ONCE // (self.num_buffered or 1)))
-            for piece in _pieces_of(epochs, _FIRST, at_once):
-                which, epoch, position = together.positions(piece)
+        elif not self._files_are_alike and self._goes_together(len(rows)):
+            at_once = min(ROOM // len(self.reads), _STEPS_AT_ONCE // (self.num_buffered or 1))
+            for piece in _pieces_of(epochs, _FIRST, max(1, at_once)):
+                which, epoch, position = self._together(piece, rows, offsets)
                 epoch += piece.start
                 if self.num_buffered is not None:
                     position = self._outputs_of(epoch, position)
@@ -210,16 +225,34 @@ class ReaderOrder(Order):
                 which, position = self._positions_in_stream(one, rows, offsets)
                 yield which, position + one * size
 
-    def _together(self, rows: Int64s, offsets: Int64s) -> ReadingsTogether:
-        return ReadingsTogether(
-            take=self.reads.take,
-            seeds=self.seeds.of_files_in,
-            rows=rows,
-            offsets=offsets,
-            cycle_length=self._cycle,
-            block_length=self.settings.block,
-            **self._share,
+    def _goes_together(self, num_examples: int) -> bool:
+        """Whether to look at many epochs at once is quicker than a reading an epoch."""
+        count = len(self.reads)
+        return (
+            count <= _MOST_FILES
+            and count * num_examples <= _MOST_LOOKED_AT
+            and min(self._cycle, count) <= _MOST_SLOTS
+            and int(self.reads.take.max()) * count < 1 << 62
         )
+
+    def _together(
+        self, epochs: range, rows: Int64s, offsets: Int64s
+    ) -> tuple[Int64s, Int64s, Int64s]:
+        """Return (which query, which of the epochs, position in it) where this host has it."""
+        take, (stride, phase) = self.reads.take, self._share.values()
+        order = permutations(len(take), self.seeds.of_files_in(epochs))
+        sizes = {
+            "cycle_length": min(self._cycle, len(take)),
+            "block_length": min(self.settings.block, int(take.max()) + 1),
+        }
+        lengths = take[order]
+        keys = opened_together(lengths, **sizes)
+        found = np.empty((len(rows), len(epochs)), np.int64)
+        for row, offset, into in zip(rows.tolist(), offsets.tolist(), found, strict=True):
+            places = (order == row).argmax(axis=0)
+            into[:] = positions_together(lengths, keys, places, offset, **sizes)
+        query, epoch = np.nonzero(found % stride == phase)
+        return query, epoch, found[query, epoch] // stride
 
     def _outputs_of(self, epochs: Int64s, inputs: Int64s) -> Int64s:
         """Return where what the buffer gets at positions of epochs, int64[q] each, comes out."""
@@ -249,39 +282,13 @@ class ReaderOrder(Order):
         return positions // max(self.epoch_size, 1)
 
     @property
-    def shuffles(self) -> bool:
-        """Whether a buffer, or a shuffle of the files, mixes anything."""
-        files = self.settings.shuffles_files and len(self.reads) > 1
-        return (self.num_buffered or 1) > 1 or files
-
-    @property
-    def num_in_turn(self) -> int:
-        """How many files are read in turn."""
-        return self._cycle
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether a buffer holds the whole epoch, which makes a uniform permutation of it."""
-        return (self.num_buffered or 1) >= self.epoch_size and not self.is_one_stream
-
-    @property
-    def one_buffer(self) -> int | None:
-        """Size of the shuffle buffer, which every example goes through."""
-        return self.num_buffered
-
-    @property
     def before_buffer(self) -> ReaderOrder | None:
         """The order in which files are read into the buffer, None without one, or examples."""
         if self.num_buffered is None or not self.num_examples:
             return None
-        none = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
+        none: dict[str, Any] = dict.fromkeys(("buffer", "buffer_seed", "buffer_reshuffle", "batch"))
         bare = replace(self.settings, **none, drop_remainder=False)
         return ReaderOrder(self.dataset, self.ranges, bare)
-
-    @property
-    def has_blocks(self) -> bool:
-        """Whether blocks of files come one after the other, since no buffer mixes them."""
-        return self.num_buffered is None
 
     @property
     def has_steps(self) -> bool:
@@ -304,28 +311,6 @@ class ReaderOrder(Order):
     def stream_size(self) -> int:
         """Number of examples in one stream: an epoch, or all epochs where the files repeat."""
         return self.epoch_size * (self.settings.epochs if self.is_one_stream else 1)
-
-    @property
-    def goes_on(self) -> str | None:
-        """What is left out of files that repeat without end, None where they do not."""
-        if not self.is_one_stream:
-            return None
-        return phrase(
-            "{repeat_files=True} reads for ever; of it the {} examples of {epochs=} are followed "
-            "here: give more {epochs} to see more",
-            self.num_examples,
-            epochs=self.settings.epochs,
-        )
-
-    @property
-    def why_unshared(self) -> str | None:
-        """Why other hosts cannot go on: of files that repeat without end nothing is left over."""
-        if not self.is_one_stream:
-            return None
-        return phrase(
-            "with {repeat_files=True} the epochs of each host run into one another without end, so "
-            "nothing is left over to share"
-        )
 
     def stream_of(self, epoch: int) -> tuple[int, int]:
         """Return (stream, where in it the epoch begins): of files that repeat there is one."""
@@ -369,31 +354,6 @@ class ReaderOrder(Order):
             num_elements=self._num_read(stop),
             buffer_size=self.num_buffered,
             seeds=self.seeds.of_buffer(epoch),
-        )
-
-    @property
-    def is_one_stream(self) -> bool:
-        """Whether the files repeat without end, so that the stream goes on behind the order."""
-        return self.settings.repeat_files
-
-    @property
-    def num_streams(self) -> int:
-        """Number of streams: epochs, but one where the files repeat without end."""
-        return 1 if self.is_one_stream else self.settings.epochs
-
-    @property
-    def _files_are_alike(self) -> bool:
-        return (
-            not self.settings.shuffles_files
-            or self.settings.reshuffle is False
-            or len(self.reads) < 2
-        )
-
-    @property
-    def _epochs_are_alike(self) -> bool:
-        return self.num_streams == 1 or (
-            self._files_are_alike
-            and (self.num_buffered is None or self.settings.buffer_reshuffle is False)
         )
 
     def _streams(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
@@ -481,13 +441,8 @@ class ReaderOrder(Order):
         repetitions = repetitions_listed(take, total, cycle_length=cycle)
         if repetitions * len(take) > MAX_OPENED:
             raise UsageError(
-                phrase(
-                    "{repeat_files=True}: {} examples take {} files, more than {}; ask for fewer "
-                    "{epochs}",
-                    limit,
-                    repetitions * len(take),
-                    MAX_OPENED,
-                )
+                f"--repeat-files: {limit} examples take {repetitions * len(take)} files, more than "
+                f"{MAX_OPENED}; ask for fewer --epochs"
             )
         return replace(self.reading_of(openings(range(repetitions)), cycle), limit=limit)
 

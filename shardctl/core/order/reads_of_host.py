@@ -12,7 +12,6 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.file_order import sorted_rows
 from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, quoted
 from shardctl.errors import UsageError
@@ -38,14 +37,8 @@ def own_rows(reads: Reads, settings: ReadSettings) -> Reads:
         return reads
     if mode.refuses_files(len(reads), host.count):
         raise UsageError(
-            phrase(
-                "{host!} by {}: {} file instructions for {} hosts, TFDS needs one a host at "
-                "least; split examples with {host_by=even}",
-                mode.word,
-                len(reads),
-                host.count,
-                host=host,
-            )
+            f"--host '{host}' by {mode.word}: {len(reads)} file instructions for {host.count} "
+            "hosts, TFDS needs one a host at least; split examples with --host-by even"
         )
     own = mode.own_instructions(len(reads), host)
     if own == slice(None):
@@ -108,13 +101,10 @@ def listing_warnings(
         out_of_order = None if settings.file_order is not None else _first_unsorted(split)
         if out_of_order is not None:
             before, after = out_of_order
-            yield phrase(
-                "{}: files are in the order of their numbers, {} before {}; tf.data's list_files "
-                "and sorted() have them the other way round: a list in their order, as "
-                "{file_order=FILE}, is what such a script reads",
-                split.name,
-                quoted(before, 80),
-                quoted(after, 80),
+            yield (
+                f"{split.name}: files are in the order of their numbers, {quoted(before)} before "
+                f"{quoted(after)}; tf.data's list_files and sorted() have them the other way "
+                "round: a list in their order, as --file-order FILE, is what such a script reads"
             )
         if split.num_empty_shards:
             number = split.num_empty_shards

@@ -13,9 +13,8 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.reads import joined
-from shardctl.core.iteration.build import build
+from shardctl.core.iteration.build import build, iteration_of_pass
 from shardctl.core.iteration.iteration import EVERYTHING, Node
-from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import (
     CHUNK_SIZE,
@@ -29,7 +28,6 @@ from shardctl.core.order.order import (
 )
 from shardctl.core.order.reader_node import ReaderNode, Tickets
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
@@ -60,6 +58,8 @@ class StagedOrder(Order):
     """
 
     continued_by = "shardctl.tfds"
+    why_empty = "--stages leave nothing of what is read"
+    why_no_steps = "--step: the --stages make no batches; a step is a batch"
 
     def __init__(
         self,
@@ -79,9 +79,9 @@ class StagedOrder(Order):
         self.readers = dict(readers)
         orders = [readers[read] for read in reads]
         self._orders = orders
-        self._ranges = tuple(piece for order in orders for piece in order.ranges)
+        self.ranges = tuple(piece for order in orders for piece in order.ranges)
         given = [replace(order.given, files=dataset) for order in orders]
-        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self._ranges], *given)
+        self.codes = ExampleCodes(dataset, [piece.split.name for piece in self.ranges], *given)
         for order in orders:
             order.codes = self.codes
         # What all readers are given, one after the other.
@@ -90,6 +90,12 @@ class StagedOrder(Order):
         self._seeds = ScriptSeeds(settings.global_seed)
         self._nodes: list[ReaderNode] = []
         self._node = build(self.stages, self._reader_node, seeds=self._seeds, kept=self._passing)
+        self.is_endless = self._node.is_infinite
+        # One reader reads, and nothing behind a repeat mixes its epochs.
+        kinds = [type(stage) for stage in self.stages.stages if isinstance(stage, Repeat | Shuffle)]
+        mixes = Repeat in kinds and Shuffle in kinds[kinds.index(Repeat) :]
+        is_one = len(self.sources) == 1 and isinstance(self.stages.source, Read)
+        self.has_epochs = is_one and not mixes
         self._root = iteration_of_pass(self._node, settings.pass_index, loop=settings.loop)
         if not self.is_endless:
             at_once = EVERYTHING if advance is None else _AT_ONCE
@@ -97,12 +103,19 @@ class StagedOrder(Order):
                 (advance or _ignore)(at_once)
             if self._root.num_examples > INT64_MAX:
                 raise UsageError(f"the pipeline has more than {INT64_MAX} examples")
+        # Without an end there is but a bound of what can be asked for.
+        self.num_examples = ENDLESS if self.is_endless else self._root.num_examples
+        self.shuffles = any(order.shuffles for order in orders) or any(
+            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
+            for part in parts_of(self.stages)
+        )
+        self.num_drawn_seeds = self._seeds.op_index
         self._root.check()
 
     def _reader_node(self, read: Read) -> ReaderNode:
         order = self.readers[read]
         is_endless = order.settings.repeat_files
-        tickets = Tickets.of(
+        tickets = Tickets(
             size=None if is_endless else order.epoch_size,
             reader=len(self._nodes),
             num_readers=len(self.sources),
@@ -121,13 +134,8 @@ class StagedOrder(Order):
         """What the order depends on though nobody stated it, of all readers."""
         return tuple(dict.fromkeys(text for one in self._orders for text in one.assumptions))
 
-    @property
-    def num_drawn_seeds(self) -> int:
-        """How many parts of the pipeline draw a seed from the global one."""
-        return self._seeds.op_index
-
     @cached_property
-    def epoch_size(self) -> int:
+    def epoch_size(self) -> int:  # type: ignore[override]  # counted when it is asked for
         """Number of examples of an epoch: what comes to the first repeat in the row of stages.
 
         Of mixtures it is what all readers read at once; no more than the order has.
@@ -158,41 +166,12 @@ class StagedOrder(Order):
         return build(pipeline, reader, seeds=seeds)
 
     @property
-    def is_endless(self) -> bool:
-        """Whether the pipeline has no end."""
-        return self._node.is_infinite
-
-    @property
-    def num_examples(self) -> int:
-        """Number of examples of the pass; without an end a bound of what can be asked for."""
-        return ENDLESS if self.is_endless else self._root.num_examples
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether one reader reads, and nothing behind a repeat mixes its epochs."""
-        assert self.settings.stages is not None
-        repeated = False
-        for stage in self.settings.stages.stages:
-            if repeated and isinstance(stage, Shuffle):
-                return False
-            repeated |= isinstance(stage, Repeat)
-        return len(self.sources) == 1 and isinstance(self.settings.stages.source, Read)
-
-    @property
     def num_buffered(self) -> int | None:
         """Size of the largest shuffle buffer in the row of stages, None without one."""
         sizes = [stage.buffer for stage in self.stages.stages if type(stage) is Shuffle]
         if WHOLE_DATASET in sizes:
             return max(1, self.epoch_size)
         return max(sizes, default=None)
-
-    @property
-    def shuffles(self) -> bool:
-        """Whether a shuffle of examples or files, or a draw among datasets, mixes anything."""
-        return any(order.shuffles for order in self._orders) or any(
-            isinstance(part, SampleFromDatasets) or (isinstance(part, Shuffle) and part.buffer != 1)
-            for part in parts_of(self.stages)
-        )
 
     @property
     def num_epochs(self) -> int | None:
@@ -226,12 +205,8 @@ class StagedOrder(Order):
         ]
         if len(readings) * len(codes) > MAX_POSITIONS:
             raise UsageError(
-                phrase(
-                    "{} examples in {} readings have more than {} positions; ask for fewer",
-                    len(codes),
-                    len(readings),
-                    MAX_POSITIONS,
-                )
+                f"{len(codes)} examples in {len(readings)} readings have more than "
+                f"{MAX_POSITIONS} positions; ask for fewer"
             )
         queries, tickets = [NONE], [NONE]
         for place in over(range(len(readings))):
@@ -263,21 +238,11 @@ class StagedOrder(Order):
         return self.num_examples >= 2 * self.epoch_size
 
     @property
-    def why_empty(self) -> str:
-        """Why nothing is handed out of what the readers select, where that is so."""
-        return phrase("{stages} leave nothing of what is read")
-
-    @property
     def batch_size(self) -> int | None:
         """Number of examples in the first batch, None where elements are examples."""
         if not self.has_steps or self.num_steps == 0:
             return None
         return len(self.positions_in_step(0))
-
-    @property
-    def why_no_steps(self) -> str:
-        """Why there are no batches to ask for, where that is so."""
-        return phrase("{step}: the {stages} make no batches; a step is a batch")
 
     @property
     def shape(self) -> tuple[int, ...] | None:

@@ -12,10 +12,10 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES, HostBy, HostMode
 from shardctl.core.loaders.loader import LOADERS, READERS, Loader, LoaderName
 from shardctl.core.phrase import option
-from shardctl.core.settings.names import main_names
+from shardctl.core.settings.names import main_names, no_such_setting
 from shardctl.core.settings.table import SETTING_BY_FIELD, SETTING_BY_NAME, SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.core.text import choices, counted, nearest_first, quoted
+from shardctl.core.text import counted
 from shardctl.core.tfds_rules import (
     CYCLE_PREFETCH_FACTOR,
     DEFAULT_BLOCK,
@@ -413,8 +413,7 @@ def _made_of_mapping(given: object) -> ReadSettings | None:
     for name, value in main_names({str(key): value for key, value in given.items()}).items():
         setting = SETTING_BY_NAME.get(name)
         if setting is None:
-            known = choices(nearest_first(name, SETTING_BY_FIELD), len(SETTING_BY_FIELD))
-            raise UsageError(f"no setting {quoted(name)}; there are: {known}")
+            raise no_such_setting(name, SETTING_BY_FIELD)
         values[setting.field] = value
     return ReadSettings(**values)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import dropwhile
+from typing import Any
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.table import SETTING_BY_FIELD
+from shardctl.core.settings.within_stages import READER_SETTINGS, reader_arguments
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Batch,
@@ -36,9 +40,6 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     """
     if settings.stages is None:
         return settings
-    from shardctl.core.settings.reads import settings_of_read
-    from shardctl.core.stages.stages import Read
-
     source = settings.stages.source
     if not isinstance(source, Read):
         return settings
@@ -49,23 +50,21 @@ def short_form(settings: ReadSettings) -> ReadSettings:
     # nor does a short form say that the length is not known, by which Keras counts its iterators.
     if chain is None or reader.repeat_files or not source.has_cardinality:
         return settings
+    changes: dict[str, Any] = {}
     if chain.shard is not None:
         if reader.host is not None:  # two ways to share, one after the other
             return settings
         host = Host(index=chain.shard.index, count=chain.shard.num_shards)
-        reader = replace(reader, host=host, host_by="examples")
+        changes |= {"host": host, "host_by": "examples"}
     if chain.shuffle is not None:
-        shuffle, seed = chain.shuffle, chain.shuffle.seed
-        reader = replace(
-            reader,
-            buffer=shuffle.buffer,
-            buffer_seed=None if isinstance(seed, tuple) else seed,  # a chain has no pair
-            buffer_reshuffle=shuffle.reshuffle,
-        )
+        seed = chain.shuffle.seed
+        changes |= {"buffer": chain.shuffle.buffer, "buffer_reshuffle": chain.shuffle.reshuffle}
+        changes["buffer_seed"] = None if isinstance(seed, tuple) else seed  # a chain has no pair
     if chain.batch is not None:
-        reader = replace(reader, batch=chain.batch.size, drop_remainder=chain.batch.drop_remainder)
-    epochs = None if chain.repeat is None else chain.repeat.count
-    return reader if epochs is None else replace(reader, epochs=epochs)
+        changes |= {"batch": chain.batch.size, "drop_remainder": chain.batch.drop_remainder}
+    if chain.repeat is not None and chain.repeat.count is not None:
+        changes["epochs"] = chain.repeat.count
+    return replace(reader, **changes)
 
 
 def of_one_reader(settings: ReadSettings) -> tuple[ReadSettings, Read | None] | None:
@@ -96,30 +95,20 @@ def stages_of(settings: ReadSettings, total: Callable[[], int] | None = None) ->
     """
     if settings.stages is not None:
         return settings.stages
-    from shardctl.core.stages.stages import Batch, Pipeline, Shard, Shuffle
-
     host = settings.host if settings.host_mode.reads_all else None
-    chain = Chain(
-        shard=None if host is None else Shard(num_shards=host.count, index=host.index),
-        shuffle=None
-        if settings.buffer is None
-        else Shuffle(
-            buffer=settings.buffer,
-            seed=settings.buffer_seed,
-            reshuffle=settings.buffer_reshuffle,
-        ),
-        repeat=_repeat_of(settings, total),
-        batch=None
-        if settings.batch is None
-        else Batch(size=settings.batch, drop_remainder=settings.drop_remainder),
-    )
-    return Pipeline(stages=chain.stages)
-
-
-def _repeat_of(settings: ReadSettings, total: Callable[[], int] | None) -> Repeat | Take | None:
-    if settings.repeat_files:
-        return None if total is None else Take(count=total())
-    return None if settings.epochs == 1 else Repeat(count=settings.epochs)
+    seed, reshuffle = settings.buffer_seed, settings.buffer_reshuffle
+    stages: list[Stage] = []
+    if host is not None:
+        stages.append(Shard(num_shards=host.count, index=host.index))
+    if settings.buffer is not None:
+        stages.append(Shuffle(buffer=settings.buffer, seed=seed, reshuffle=reshuffle))
+    if settings.repeat_files and total is not None:
+        stages.append(Take(count=total()))
+    if settings.epochs != 1 and not settings.repeat_files:
+        stages.append(Repeat(count=settings.epochs))
+    if settings.batch is not None:
+        stages.append(Batch(size=settings.batch, drop_remainder=settings.drop_remainder))
+    return Pipeline(stages=tuple(stages))
 
 
 # The one chain that settings can say: shard, shuffle, repeat and batch behind the reader.
@@ -131,7 +120,7 @@ class Chain:
 
     shard: Shard | None = None
     shuffle: Shuffle | None = None
-    repeat: Repeat | Take | None = None
+    repeat: Repeat | None = None
     batch: Batch | None = None
 
     @property
@@ -212,9 +201,45 @@ def _is_late(chain: Chain) -> bool:
 
 
 def _shuffles_before_repeat(stages: Sequence[Stage]) -> bool:
-    is_shuffled = False
-    for stage in stages:
-        if is_shuffled and isinstance(stage, Repeat):
-            return True
-        is_shuffled = is_shuffled or isinstance(stage, Shuffle)
-    return False
+    behind = dropwhile(lambda stage: not isinstance(stage, Shuffle), stages)
+    return any(isinstance(stage, Repeat) for stage in behind)
+
+
+# What a reader is read with: its own settings, over those of the command.
+
+
+def settings_of_read(settings: ReadSettings, read: Read) -> ReadSettings:
+    """Return the settings of one reader: its own, over those of the reader of the command.
+
+    Stages are left out, and so is all that is behind a reader.
+
+    >>> from shardctl.core.settings.read_settings import ReadSettings
+    >>> settings_of_read(ReadSettings(cycle=4, block=2), Read(settings=(("block", 1),)))
+    ReadSettings(cycle=4, block=1)
+    """
+    own = reader_arguments(read)
+    # What a script does that lists files itself is all said there.
+    held = _OF_SCRIPT if read.listed else _HELD
+    kept = {name: getattr(settings, name) for name in held}
+    _give_way(kept, own)
+    return type(settings)(**kept | own)
+
+
+_FOR_ALL = ("global_seed", "pass", "loop")
+_OF_SCRIPT = tuple(f for f, setting in SETTING_BY_FIELD.items() if setting.name in _FOR_ALL)
+_HELD = tuple(
+    field
+    for field, setting in SETTING_BY_FIELD.items()
+    if setting.name in (*READER_SETTINGS, *_FOR_ALL)
+)
+
+
+def _give_way(kept: dict[str, Any], own: Mapping[str, Any]) -> None:
+    """Leave out what the settings of a reader of its own would contradict."""
+    for name, others in {"reverse": ("file_order",), "file_order": ("reverse",)}.items():
+        for other in others if own.get(name) else ():
+            kept.pop(other, None)
+    if own.get("cycle", "auto") != "auto":
+        kept.pop("cpus", None)
+    if "shuffle_seed" in own:
+        kept.pop("shuffle_files", None)

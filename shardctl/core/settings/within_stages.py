@@ -20,18 +20,8 @@ from shardctl.errors import UsageError
 
 # What a reader may have of its own; the rest is behind it, or holds for all readers of a script.
 READER_SETTINGS = (
-    "cycle",
-    "cpus",
-    "block",
-    "shuffle_files",
-    "shuffle_seed",
-    "reshuffle",
-    "deterministic",
-    "repeat_files",
-    "reverse",
-    "file_order",
-    "host",
-    "host_by",
+    *("cycle", "cpus", "block", "shuffle_files", "shuffle_seed", "reshuffle", "deterministic"),
+    *("repeat_files", "reverse", "file_order", "host", "host_by"),
 )
 
 

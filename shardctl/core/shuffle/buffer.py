@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress
 from shardctl.core.shuffle.philox import philox_blocks, philox_samples
 from shardctl.core.shuffle.seeds import KernelSeeds
@@ -397,7 +396,7 @@ def _progress(steps: ShuffleReplay, heads: Int64s) -> Progress:
         "steps of the shuffle",
         span + int((num_apart + 1) * size * (1 + np.log(max(1, len(heads) / (num_apart + 1))))),
         per_second=_STEPS_PER_SECOND,
-        instead=phrase("give a smaller {buffer}"),
+        instead="give a smaller --buffer",
     )
 
 

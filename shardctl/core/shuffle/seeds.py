@@ -10,12 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shardctl.core.arguments.kinds import Whole
-from shardctl.core.phrase import phrase
-from shardctl.core.shuffle.philox import philox_block, philox_samples
+from shardctl.core.shuffle.philox import philox_samples
 from shardctl.core.tfds_rules import (
     DEFAULT_GRAPH_SEED,
     MAX_ITERATORS,
-    PHILOX_SAMPLES_PER_BLOCK,
     SEED_MODULUS,
     SEEDS_PER_ITERATOR,
 )
@@ -78,18 +76,10 @@ def seeds_of_iterator(kernel: KernelSeeds, iterator_index: int) -> KernelSeeds:
     Raises:
         UsageError: there are more iterators than TensorFlow counts.
     """
-    if iterator_index >= MAX_ITERATORS:
-        raise UsageError(
-            phrase(
-                "iterator {} of a shuffle: TensorFlow counts them up to {}; a lower {pass_index} "
-                "is needed",
-                iterator_index,
-                MAX_ITERATORS - 1,
-            )
-        )
-    block, offset = divmod(SEEDS_PER_ITERATOR * iterator_index, PHILOX_SAMPLES_PER_BLOCK)
-    samples = philox_block(kernel.seed, kernel.seed2, block)
-    return KernelSeeds(seed=samples[offset], seed2=samples[offset + 1])
+    ((seed, seed2),) = seeds_of_iterators(
+        kernel, range(iterator_index, iterator_index + 1)
+    ).tolist()
+    return KernelSeeds(seed=seed, seed2=seed2)
 
 
 def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint64]:
@@ -101,8 +91,11 @@ def seeds_of_iterators(kernel: KernelSeeds, iterators: range) -> NDArray[np.uint
     Raises:
         UsageError: there are more iterators than TensorFlow counts.
     """
-    if len(iterators):
-        seeds_of_iterator(kernel, iterators[-1])
+    if len(iterators) and iterators[-1] >= MAX_ITERATORS:
+        raise UsageError(
+            f"iterator {iterators[-1]} of a shuffle: TensorFlow counts them up to "
+            f"{MAX_ITERATORS - 1}; a lower --pass is needed"
+        )
     start, count = SEEDS_PER_ITERATOR * iterators.start, SEEDS_PER_ITERATOR * len(iterators)
     samples = philox_samples(kernel.seed, kernel.seed2, start, count)
     return samples.reshape(-1, SEEDS_PER_ITERATOR).astype(np.uint64)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.phrase import phrase
 from shardctl.errors import UsageError
 
 _NONE = -1
@@ -30,13 +29,8 @@ def check_buffer(size: int) -> None:
     """
     if size > MAX_BUFFER:
         raise UsageError(
-            phrase(
-                "a shuffle buffer of {:,} examples takes about {:,} GB to replay, and more than "
-                "{:,} examples are refused; give a smaller {buffer}",
-                size,
-                size * _BYTES // 10**9,
-                MAX_BUFFER,
-            )
+            f"a shuffle buffer of {size:,} examples takes about {size * _BYTES // 10**9:,} GB to "
+            f"replay, and more than {MAX_BUFFER:,} examples are refused; give a smaller --buffer"
         )
 
 
@@ -102,10 +96,7 @@ def replayed(
 
 
 def _swap(
-    contents: Contents,
-    latest: NDArray[np.intp],
-    steps: NDArray[np.intp],
-    places: NDArray[np.intp],
+    contents: Contents, latest: NDArray[np.intp], steps: NDArray[np.intp], places: NDArray[np.intp]
 ) -> Contents:
     """Run `taken[t] = contents[places[t]]; contents[places[t]] = contents[t]` for all steps t.
 

@@ -165,28 +165,13 @@ def call_named(name: str) -> Call:
     raise UsageError(f"{kind}stages: {stages_}; sources: {sources}")
 
 
-def _rebatched(values: dict[str, Any]) -> tuple[Part, ...]:
-    """Return what `rebatch` is the same as (tensorflow/core/kernels/data/rebatch_dataset_op.cc)."""
-    return (stages.Unbatch(), stages.Batch(**values))
-
-
-def _mapped(values: dict[str, Any]) -> tuple[Part, ...]:
-    return (stages.Map(),)
-
-
-def _listed(values: dict[str, Any]) -> tuple[Part, ...]:
-    return (stages.Values(values=values["values"]),)
-
-
 OPAQUE_SOURCE = "opaque_source"
 _OPEN_SOURCES = ("from_generator", "load", "random", "TextLineDataset")
 
 
 def _opaque(name: str) -> Call:
-    def made(values: dict[str, Any]) -> tuple[Part, ...]:
-        return (Opaque.known(name),)
-
-    return Call(name=name, made=made, is_source=name in _OPEN_SOURCES, anything=True)
+    source = name in _OPEN_SOURCES
+    return Call(name=name, made=lambda _: (Opaque.known(name),), is_source=source, anything=True)
 
 
 _LISTED = (ListFiles, Interleave, Records)
@@ -201,15 +186,21 @@ _PADDED = (
 _OTHERS = (
     Call(name="padded_batch", made=stages.Batch.made, parameters=_PADDED, of=stages.Batch),
     Call(name="ragged_batch", made=stages.Batch.made, parameters=(_SIZE, _DROP), of=stages.Batch),
-    Call(name="rebatch", made=_rebatched, parameters=(_SIZE, _DROP), of=stages.Batch),
+    # It is the same as these two (tensorflow/core/kernels/data/rebatch_dataset_op.cc).
+    Call(
+        name="rebatch",
+        made=lambda values: (stages.Unbatch(), stages.Batch(**values)),
+        parameters=(_SIZE, _DROP),
+        of=stages.Batch,
+    ),
     Call(
         name="from_tensor_slices",
-        made=_listed,
+        made=stages.Values.made,
         parameters=(value("values", "tensors", takes="whole"),),
         of=stages.Values,
         is_source=True,
     ),
-    Call(name="enumerate", made=_mapped, anything=True),
+    Call(name="enumerate", made=lambda _: (stages.Map(),), anything=True),
     *(_opaque(name) for name in WHY_OPEN if name not in _OWN_CALLS),
     *map(Call.of_part, _LISTED),
     replace(Call.of_part(Opaque), is_source=False),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from shardctl.core.stages.calls import CALLS, Call, call_named, name_alone, name_of
-from shardctl.core.stages.listed import joined, text_of_listed
-from shardctl.core.stages.part import Parameter, Part, said_of
-from shardctl.core.stages.stages import OF_READ, Pipeline, Read
-from shardctl.core.stages.text import parse_parts, parse_stages
+from shardctl.core.stages.calls import CALLS, Call, call_named
+from shardctl.core.stages.listed import joined
+from shardctl.core.stages.part import Parameter, Part
+from shardctl.core.stages.stages import Pipeline, Read
+from shardctl.core.stages.text import arguments_of, parse_parts, parse_stages, written
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
 
@@ -73,7 +73,8 @@ def _reader(document: Mapping[Any, Any], depth: int) -> Pipeline:
         given |= _by_name(read)
     elif read is not None:
         given["spec"] = read
-    (source,) = _made(call_named("read"), given, depth)
+    call = call_named("read")
+    (source,) = call.stages(_values(call, given, depth))
     behind = _pipeline(stages, depth + 1)
     if behind.source != Read():
         raise UsageError(f"stages: {behind.source.name} is a source, and the mapping is one")
@@ -91,7 +92,7 @@ def _item(item: object, index: int, depth: int) -> tuple[Any, list[Any]]:
             raise UsageError("a stage is needed, as cache or shuffle: 1000")
         ((name, argument),) = item.items()
         call = call_named(printable(str(name)).replace("-", "_"))
-        parts: Any = _made(call, _arguments(call, argument), depth)
+        parts: Any = call.stages(_values(call, _arguments(call, argument), depth))
     except UsageError as error:
         raise UsageError(f"stage {index + 1}: {error}") from None
     return (parts[0], []) if call.is_source else (None, [*parts])
@@ -115,10 +116,6 @@ def _by_name(document: Mapping[Any, Any]) -> dict[str, Any]:
     return {printable(str(key)): value for key, value in document.items()}
 
 
-def _made(call: Call, given: Mapping[str, object], depth: int) -> tuple[Part, ...]:
-    return call.stages(_values(call, given, depth))
-
-
 def _values(call: Call, given: Mapping[str, object], depth: int) -> Iterator[tuple[str, Any]]:
     for name, value in given.items():
         parameter = call.parameter(name.replace("-", "_"))
@@ -138,29 +135,15 @@ def _value(parameter: Parameter, value: Any, depth: int) -> Any:
 
 
 def _part_document(part: Part, *, is_source: bool = False) -> Any:
-    alone = name_alone(part, is_source=is_source)
-    if alone is not None:
-        return alone
-    said = dict(said_of(part))
-    if isinstance(part, Read) and part.listed:
-        return text_of_listed(part)
-    if isinstance(part, Read):
-        return {"read": _read_document(part, said)}
-    name = name_of(part, is_source=is_source)
-    if not said:
-        return name
+    found = written(part, is_source=is_source)
+    if isinstance(found, str):
+        return found
+    name, said = found
     main = call_named(name).main
     values = {field: _value_document(value) for field, value in said.items()}
     if main is not None and list(values) == [main.name]:
         return {name: values[main.name]}
-    return {name: values}
-
-
-def _read_document(read: Read, said: Mapping[str, Any]) -> Any:
-    if list(said) == ["spec"]:
-        return read.spec
-    values = {name: said[name] for name in OF_READ if name in said}
-    return {**values, **{name: _value_document(value) for name, value in read.settings}}
+    return {name: values} if values else name
 
 
 def _value_document(value: Any) -> Any:
@@ -175,10 +158,8 @@ def _input_document(pipeline: Pipeline) -> Any:
     """Return an input: the settings of its reader and its stages, or a list."""
     if not isinstance(pipeline.source, Read) or pipeline.source.listed:
         return document_of(pipeline)
-    source = pipeline.source
-    document: dict[str, Any] = {"read": source.spec}
-    document |= {name: value for name, value in said_of(source).items() if name in OF_READ}
-    document |= {name: _value_document(value) for name, value in source.settings}
+    said = arguments_of(pipeline.source)
+    document = {"read": pipeline.source.spec, **{n: _value_document(v) for n, v in said.items()}}
     if pipeline.stages:
         document["stages"] = [_part_document(stage) for stage in pipeline.stages]
     return document

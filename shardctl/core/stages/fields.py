@@ -86,22 +86,13 @@ def _own_settings(value: Any) -> tuple[tuple[str, object], ...]:
     return tuple(kept.items())
 
 
-Buffer = Annotated[
-    int,
-    _number(
-        f"a number of elements from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for all",
-        1,
-        WHOLE_DATASET,
-    ),
-]
+_FROM_0 = f"a number from 0 to {INT64_MAX}"
+_BUFFER = f"a number of elements from 1 to {INT64_MAX} is needed, or {WHOLE_DATASET} for all"
+Buffer = Annotated[int, _number(_BUFFER, 1, WHOLE_DATASET)]
 PositiveCount = Annotated[int, _number(f"a number from 1 to {INT64_MAX} is needed", 1)]
-Number = Annotated[int, _number(f"a number from 0 to {INT64_MAX} is needed", 0)]
-CountOrAll = Annotated[
-    int, _number(f"a number from 0 to {INT64_MAX}, or -1 for all, is needed", -1)
-]
-Cardinality = Annotated[
-    int, _number(f"a number from 0 to {INT64_MAX}, or -1 for what has no end, is needed", -1)
-]
+Number = Annotated[int, _number(f"{_FROM_0} is needed", 0)]
+CountOrAll = Annotated[int, _number(f"{_FROM_0}, or -1 for all, is needed", -1)]
+Cardinality = Annotated[int, _number(f"{_FROM_0}, or -1 for what has no end, is needed", -1)]
 Times = Annotated[int, Kind(take=_times, needed="a whole number", several="whole numbers")]
 Calls = Annotated[int | Literal["auto"], _auto(1)]
 Held = Annotated[int | Literal["auto"], _auto(0)]

@@ -13,12 +13,18 @@ from dataclasses import MISSING, dataclass, fields
 from typing import Any
 
 from shardctl.core.stages.fields import Calls, PositiveCount, Word
-from shardctl.core.stages.part import CODE, WORDS, Part, Source, Stage, value
+from shardctl.core.stages.part import CODE, WORDS, Parameter, Part, Source, Stage, value
 from shardctl.core.stages.stages import Opaque, Read
 from shardctl.errors import UsageError
 
 _READERS = ("TFRecordDataset", "tf.data.TFRecordDataset")
+_CALLS = "calls num_parallel_calls"
 _DEFAULT_BLOCK = 1  # tensorflow/python/data/ops/interleave_op.py, _interleave
+
+
+def _written(*parameters: str) -> tuple[Parameter, ...]:
+    """Return parameters that are literals or code, each by its names."""
+    return tuple(value(*names.split(), takes="written") for names in parameters)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,10 +56,7 @@ class ListFiles(_Listing, Source):
     """`tf.data.Dataset.list_files(pattern, shuffle, seed)` before it is known what reads them."""
 
     name = "list_files"
-    parameters = tuple(
-        value(*names, takes="written")
-        for names in (("pattern", "file_pattern"), ("shuffle",), ("seed",))
-    )
+    parameters = _written("pattern file_pattern", "shuffle", "seed")
     pattern: Word
     shuffle: bool = True
     seed: int | None = None
@@ -64,16 +67,7 @@ class Interleave(_Listing, Stage):
     """`ds.interleave(TFRecordDataset, ..)`: what reads files that are listed right before it."""
 
     name = "interleave"
-    parameters = tuple(
-        value(*names, takes="written")
-        for names in (
-            ("map_func",),
-            ("cycle_length",),
-            ("block_length",),
-            ("calls", "num_parallel_calls"),
-            ("deterministic",),
-        )
-    )
+    parameters = _written("map_func", "cycle_length", "block_length", _CALLS, "deterministic")
     cycle_length: Calls | None = None
     block_length: PositiveCount = _DEFAULT_BLOCK
     calls: Calls | None = None
@@ -92,10 +86,7 @@ class Records(_Listing, Source):
     """`TFRecordDataset(files, num_parallel_reads=N)`, which lists and interleaves them itself."""
 
     name = "TFRecordDataset"
-    parameters = tuple(
-        value(name, takes="written")
-        for name in ("filenames", "compression_type", "buffer_size", "num_parallel_reads")
-    )
+    parameters = _written("filenames", "compression_type", "buffer_size", "num_parallel_reads")
     filenames: Word
     num_parallel_reads: Calls = 1
 

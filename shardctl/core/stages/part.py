@@ -39,13 +39,9 @@ class Parameter:
 CODE = object()  # an argument that a script computes
 # What stands for a value of Python or of tf.data.
 WORDS: dict[str, Any] = {
-    "True": True,
-    "true": True,
-    "False": False,
-    "false": False,
-    "None": None,
-    "none": None,
-    "null": None,
+    **dict.fromkeys(("True", "true"), True),
+    **dict.fromkeys(("False", "false"), False),
+    **dict.fromkeys(("None", "none", "null")),
     **{word: word for word in ("TFRecordDataset", "tf.data.TFRecordDataset")},
     **{f"{of}AUTOTUNE": "auto" for of in ("", "tf.data.", "tf.data.experimental.")},
     **{f"{of}UNKNOWN_CARDINALITY": -2 for of in ("", "tf.data.")},

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from shardctl.core.stages.calls import CALLS, Call, call_named, name_alone, name_of
 from shardctl.core.stages.listed import joined, text_of_listed
 from shardctl.core.stages.part import CODE, WORDS, Part, said_of
-from shardctl.core.stages.stages import Pipeline, Read, Values, Zip
+from shardctl.core.stages.stages import OF_READ, Pipeline, Read, Values, Zip
 from shardctl.core.text import nearest, quoted
 from shardctl.errors import UsageError
 
@@ -348,21 +348,41 @@ def text_of_part(part: Part, *, is_source: bool = False) -> str:
     >>> text_of_part(Shuffle(buffer=10, seed=7))
     'shuffle(10, seed=7)'
     """
-    alone = name_alone(part, is_source=is_source)
-    if alone is not None:
-        return alone
-    said = dict(said_of(part))
-    if isinstance(part, Read):
-        return _read_text(part, said)
-    name = name_of(part, is_source=is_source)
+    found = written(part, is_source=is_source)
+    if isinstance(found, str):
+        return found
+    name, said = found
     if isinstance(part, Zip):
         return f"{name}({', '.join(map(text_of, part.inputs))})"
     first = next((p.name for p in call_named(name).parameters if not p.by_name), None)
-    texts = [
-        _value_text(value) if field == first else f"{field}={_value_text(value)}"
-        for field, value in said.items()
-    ]
+    texts = []
+    for field, value in said.items():
+        is_spec = isinstance(part, Read) and field == "spec" and _SPEC.fullmatch(value)
+        text = value if is_spec else _value_text(value)
+        texts.append(text if field == first else f"{field}={text}")
+    if isinstance(part, Read) and list(said) == ["spec"]:
+        (bare,) = texts
+        if not _BARE_WORD.fullmatch(bare) or not (bare in CALLS or _misspelt(bare)):
+            return bare
     return f"{name}({', '.join(texts)})" if texts else name
+
+
+def written(part: Part, *, is_source: bool) -> str | tuple[str, dict[str, Any]]:
+    """Return the text that says all of a part, else its call and the arguments to be said."""
+    alone = name_alone(part, is_source=is_source)
+    if alone is not None:
+        return alone
+    if isinstance(part, Read) and part.listed:
+        return text_of_listed(part)
+    return name_of(part, is_source=is_source), arguments_of(part)
+
+
+def arguments_of(part: Part) -> dict[str, Any]:
+    """Return the arguments of a part that are to be said, those of a reader's own settings too."""
+    said = said_of(part)
+    if not isinstance(part, Read):
+        return said
+    return {name: said[name] for name in OF_READ if name in said} | dict(part.settings)
 
 
 def place_of(index: int, chain: str = "") -> str:
@@ -374,36 +394,12 @@ def place_of(index: int, chain: str = "") -> str:
     return f"stage {index + 1}" + (f" of {chain}" if chain else "")
 
 
-def _read_text(read: Read, said: dict[str, Any]) -> str:
-    if read.listed:
-        return text_of_listed(read)
-    texts = [] if read.spec is None else [_spec_text(read.spec)]
-    if list(said) == ["spec"]:
-        bare = texts[0]
-        alone = _BARE_WORD.fullmatch(bare) is None or not (bare in CALLS or _misspelt(bare))
-        return bare if alone else f"read({bare})"
-    if read.data is not None:
-        texts.append(f"data={_value_text(read.data)}")
-    if not read.assert_cardinality:
-        texts.append("assert_cardinality=False")
-    texts += [f"{name}={_value_text(value)}" for name, value in read.settings]
-    return f"read({', '.join(texts)})" if texts else "read"
-
-
-def _spec_text(spec: str) -> str:
-    return spec if _SPEC.fullmatch(spec) else _string(spec)
-
-
 def _value_text(value: Any) -> str:
     if isinstance(value, Pipeline):
         return text_of(value)
     if isinstance(value, tuple):
         return f"[{', '.join(map(_value_text, value))}]"
     if isinstance(value, str):
-        return value if value == "auto" else _string(value)
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return value if value == "auto" else f"'{escaped}'"
     return repr(value)
-
-
-def _string(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"

@@ -17,20 +17,8 @@ from types import MethodType
 from typing import Any, NamedTuple, TypeVar
 
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
-from shardctl.files.stores.failures import (
-    RETRIED_STATUSES,
-    Surroundings,
-    TransientError,
-    as_failure,
-    attempted,
-    causes,
-    changed,
-    limits,
-    said,
-    shown,
-    slots,
-    surroundings,
-)
+from shardctl.files.stores import failures
+from shardctl.files.stores.failures import said, shown
 from shardctl.files.stores.ranges import RemoteSource
 from shardctl.files.stores.store import StoredFile
 
@@ -58,7 +46,6 @@ _LOGINS = {
     "hf": _Login("hf", "Hugging Face", _HUB),
 }
 _OTHER_NAMES = {"gcs": "gs", "s3a": "s3"}
-_PACKAGES = {"az": "adlfs", "abfs": "adlfs", "abfss": "adlfs", "sftp": "paramiko"}
 _VARIABLES = (
     "AWS_", "BOTO", "GOOGLE_", "GCSFS_", "GCLOUD_", "STORAGE_EMULATOR", "CLOUDSDK_", "AZURE_",
     "HF_",
@@ -158,10 +145,7 @@ class FsspecStore:
 
         if self._scheme in ("gs", "s3") and path.endswith("/") and path.count("/") > 3:
             path = path.rstrip("/")
-        try:
-            return self._asked(path, ask)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return self._asked(path, ask)
 
     def _listed(self, folder: str) -> dict[str, dict[str, Any]] | None:
         """Return what is right in a folder by its names, None where there is no such folder."""
@@ -174,10 +158,7 @@ class FsspecStore:
             entries = {str(entry["name"]).strip("/"): entry for entry in found}
             return {path.rpartition("/")[2]: entries[path] for path in entries if path != own}
 
-        try:
-            return self._asked(folder, ask)
-        except (FileNotFoundError, NotADirectoryError):
-            return None
+        return self._asked(folder, ask)
 
     def _fetch(self, file: StoredFile, start: int, stop: int) -> bytes:
         def ask(files: Any, name: str) -> bytes:
@@ -191,22 +172,24 @@ class FsspecStore:
                 )
             if len(data) < stop - start:
                 self._check_same(file)
-                raise TransientError(f"truncated: {len(data)} of {stop - start} bytes came")
+                raise failures.TransientError(
+                    f"truncated: {len(data)} of {stop - start} bytes came"
+                )
             return data
 
-        try:
-            return self._asked(file.path, ask)
-        except FileNotFoundError:
-            raise changed(file.path, "it is gone") from None
+        data = self._asked(file.path, ask)
+        if data is None:
+            raise failures.changed(file.path, "it is gone")
+        return data
 
     def _check_same(self, file: StoredFile) -> None:
         found = self.status(file.path)
         if found is None:
-            raise changed(file.path, "it is gone")
+            raise failures.changed(file.path, "it is gone")
         # Some say less in a listing than of one file: then the size alone is compared.
         comparable = found.version.partition(":")[0] == file.version.partition(":")[0]
         if found.num_bytes != file.num_bytes or (comparable and found.version != file.version):
-            raise changed(file.path)
+            raise failures.changed(file.path)
 
     def _stored(self, path: str, found: dict[str, Any]) -> StoredFile:
         size = found.get("size")
@@ -215,18 +198,18 @@ class FsspecStore:
             raise DatasetError(message)
         return StoredFile(path=path, num_bytes=size, version=version_of(found))
 
-    def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer:
-        """Return what a call of the file system answers; FileNotFoundError is the caller's."""
+    def _asked(self, path: str, call: Callable[[Any, str], Answer]) -> Answer | None:
+        """Return what a call of the file system answers; None where nothing is there."""
         _check_path(self._scheme, path)
 
         def once() -> Answer:
-            around = surroundings(*_VARIABLES)
+            around = failures.surroundings(*_VARIABLES)
             anonymous = around in _ANONYMOUS
             files = self._filesystem(around, path, anonymous=anonymous)
             try:
-                with slots():
+                with failures.slots():
                     return call(files, files._strip_protocol(path))
-            except (ShardctlError, TransientError, NotADirectoryError):
+            except (ShardctlError, failures.TransientError, NotADirectoryError):
                 raise
             except Exception as error:
                 failure = error
@@ -237,19 +220,18 @@ class FsspecStore:
             anonymous = anonymous or (self._scheme == "gs" and not files.credentials.credentials)
             raise _as_said(failure, path, self._scheme, anonymous=anonymous) from None
 
-        return attempted(once, path=path)
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            return failures.attempted(once, path=path)
+        return None
 
-    def _filesystem(self, around: Surroundings, path: str, *, anonymous: bool) -> Any:
+    def _filesystem(self, around: failures.Surroundings, path: str, *, anonymous: bool) -> Any:
         """Return fsspec's file system of a path for this process."""
         host = "" if self._scheme in _LOGINS else path.partition("://")[2].partition("/")[0]
         try:
             return _made(around, self._scheme, host, anonymous)
         except ImportError as error:
-            if self._scheme in _LOGINS:
-                how = f"pip install 'shardctl[{_LOGINS[self._scheme].extra}]'"
-            else:
-                package = _PACKAGES.get(self._scheme)
-                how = f"pip install {package}" if package else said(error)
+            login = _LOGINS.get(self._scheme)
+            how = f"pip install 'shardctl[{login.extra}]'" if login else said(error)
             message = f"reading {self._scheme}:// needs a package: {how}"
             raise MissingDependencyError(message) from None
         except ShardctlError:
@@ -260,11 +242,11 @@ class FsspecStore:
 
 
 # Where there were no credentials, so that buckets are read as by everybody.
-_ANONYMOUS: set[Surroundings] = set()
+_ANONYMOUS: set[failures.Surroundings] = set()
 
 
 @cache
-def _made(around: Surroundings, scheme: str, host: str, anonymous: bool) -> Any:
+def _made(around: failures.Surroundings, scheme: str, host: str, anonymous: bool) -> Any:
     import fsspec
 
     if scheme == "gs":
@@ -277,7 +259,7 @@ def _made(around: Surroundings, scheme: str, host: str, anonymous: bool) -> Any:
         import s3fs  # noqa: F401
         from fsspec.asyn import sync
 
-        bounds = limits()
+        bounds = failures.limits()
         given = (fsspec.config.conf.get("s3") or {}).get("config_kwargs", {})
         config = {
             "connect_timeout": bounds.connect_timeout,
@@ -309,7 +291,7 @@ def _google() -> Any:
     options = {
         # HTTPS_PROXY, which the clients of other places heed by themselves.
         "session_kwargs": {"trust_env": True, **settings.get("session_kwargs", {})},
-        "requests_timeout": limits().timeout,
+        "requests_timeout": failures.limits().timeout,
         "skip_instance_cache": True,
         "use_listings_cache": False,
     }
@@ -334,7 +316,7 @@ def _google() -> Any:
 
 
 def _in_time(files: Any, num_bytes: int = 0) -> dict[str, Any]:
-    return {"timeout": limits().seconds_for(num_bytes)} if files.async_impl else {}
+    return {"timeout": failures.limits().seconds_for(num_bytes)} if files.async_impl else {}
 
 
 def _check_path(scheme: str, path: str) -> None:
@@ -371,7 +353,7 @@ def version_of(found: dict[str, Any]) -> str:
 
 def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Exception:
     """Return what an exception of a file system comes to; FileNotFoundError is one itself."""
-    chain = list(causes(error))
+    chain = list(failures.causes(error))
     status, code = _answer_in(chain)
     names = [code, *(type(each).__name__ for each in chain)]
     end = next((_ENDS[name] for name in names if name in _ENDS), None)
@@ -380,12 +362,14 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     if end is None and (isinstance(error, FileNotFoundError) or status == 404):
         return FileNotFoundError()
     answer = f"{status} {said(code, 40)}" if code and not code.isdigit() else f"{status}"
-    if end is None and (status in RETRIED_STATUSES or any(word in code for word in _RETRIED_CODES)):
-        return TransientError(f"the server answers {answer}")
+    if end is None and (
+        status in failures.RETRIED_STATUSES or any(word in code for word in _RETRIED_CODES)
+    ):
+        return failures.TransientError(f"the server answers {answer}")
     if "TransportError" in names:
-        return TransientError(f"the login of {_LOGINS[scheme].who} cannot be reached")
+        return failures.TransientError(f"the login of {_LOGINS[scheme].who} cannot be reached")
     if status in (412, 416):
-        return changed(path, "it is another file now")
+        return failures.changed(path, "it is another file now")
     useless = next((name for name in names if _USELESS.match(name)), None)
     forbidden = status in (401, 403) or any(
         isinstance(each, PermissionError) or str(each).startswith("Forbidden") for each in chain
@@ -397,7 +381,7 @@ def _as_said(error: Exception, path: str, scheme: str, *, anonymous: bool) -> Ex
     if useless or forbidden or end == _ENDS["RepositoryNotFoundError"]:
         _ANONYMOUS.clear()  # so that a login is noticed
         _made.cache_clear()
-    return as_failure(error, path) if end is None else _end(path, end)
+    return failures.as_failure(error, path) if end is None else _end(path, end)
 
 
 def _refusal(scheme: str, answer: str, *, anonymous: bool) -> str:

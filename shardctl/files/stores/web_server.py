@@ -11,31 +11,19 @@ import contextlib
 import re
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
-from html.parser import HTMLParser
+from html import unescape
 from http import HTTPStatus
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urldefrag, urljoin, urlsplit, urlunsplit
 
 from shardctl.core.secrets import full_url, public_url
 from shardctl.errors import DatasetError, MissingDependencyError, NotThereError, ShardctlError
+from shardctl.files.stores import failures
 from shardctl.files.stores.concurrently import concurrently
-from shardctl.files.stores.failures import (
-    RETRIED_STATUSES,
-    Surroundings,
-    TransientError,
-    as_failure,
-    attempted,
-    causes,
-    changed,
-    limits,
-    shown,
-    slots,
-    surroundings,
-)
+from shardctl.files.stores.failures import shown
 from shardctl.files.stores.ranges import RemoteSource
 from shardctl.files.stores.store import StoredFile
 
@@ -45,19 +33,21 @@ _MISSING = (404, 410)
 _ANSWERS = (*_MISSING, 412, 416)
 _NOT_BY_HEAD = (*_ANSWERS, 400, 403, 405, 501)
 _CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+|\*)", re.IGNORECASE)
+_LINK = re.compile(
+    r"""<a\s[^>]{0,1000}?\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE
+)
 _COMPRESSED = (".gz", ".tgz", ".gzip")
 
 Headers = Mapping[str, str]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """An answer whose body was read, where it was asked for: names of its headers in any case."""
 
     status: int
     headers: Headers
     url: str
-    body: bytes = b""
+    body: bytes
 
 
 class WebServerStore:
@@ -93,7 +83,9 @@ class WebServerStore:
     def scan(self, folder: str) -> Iterator[StoredFile]:
         """Yield the files that the page of a folder links to; each is asked for its size."""
         files, _ = self._page(folder)
-        yield from filter(None, concurrently(self.status, files, at_once=limits().requests))
+        yield from filter(
+            None, concurrently(self.status, files, at_once=failures.limits().requests)
+        )
 
     def subfolders(self, folder: str) -> list[str]:
         """Return the names of the folders that the page of a folder links to, sorted."""
@@ -216,12 +208,10 @@ def _ask(
                     message = f"{shown(url)} is larger than {max_num_bytes} bytes, the most read"
                     raise DatasetError(message)
                 if length.isdigit() and len(body) < int(length):
-                    raise TransientError(f"truncated: {len(body)} of {length} bytes came")
-            return Reply(
-                status=response.status_code, headers=response.headers, url=response.url, body=body
-            )
+                    raise failures.TransientError(f"truncated: {len(body)} of {length} bytes came")
+            return Reply(response.status_code, response.headers, response.url, body)
 
-    return attempted(once, path=url)
+    return failures.attempted(once, path=url)
 
 
 def _range(file: StoredFile, start: int, stop: int, told: list[tuple[str, str]]) -> bytes:
@@ -236,10 +226,10 @@ def _range(file: StoredFile, start: int, stop: int, told: list[tuple[str, str]])
         with _sent("GET", path, {"Range": f"bytes={start}-{stop - 1}"}, _ANSWERS) as response:
             status, headers = response.status_code, response.headers
             if status in _ANSWERS:
-                raise changed(path, "it is gone" if status in _MISSING else "")
+                raise failures.changed(path, "it is gone" if status in _MISSING else "")
             told.append((headers.get("ETag", ""), headers.get("Last-Modified", "")))
             if _is_another(file.version, headers) or (not file.version and told[-1] != told[0]):
-                raise changed(path)
+                raise failures.changed(path)
             _refuse_encoding(headers, path)
             if status == 206:
                 _check_range(headers, file, start, stop)
@@ -251,12 +241,12 @@ def _range(file: StoredFile, start: int, stop: int, told: list[tuple[str, str]])
                 )
             data = _body(response, stop - start + 1, path)
         if len(data) > stop - start:
-            raise changed(path, f"it has more than {file.num_bytes:,} bytes")
+            raise failures.changed(path, f"it has more than {file.num_bytes:,} bytes")
         if len(data) < stop - start:
-            raise TransientError(f"truncated: {len(data)} of {stop - start} bytes came")
+            raise failures.TransientError(f"truncated: {len(data)} of {stop - start} bytes came")
         return data
 
-    return attempted(once, path=path)
+    return failures.attempted(once, path=path)
 
 
 def _check_range(headers: Headers, file: StoredFile, start: int, stop: int) -> None:
@@ -264,7 +254,7 @@ def _check_range(headers: Headers, file: StoredFile, start: int, stop: int) -> N
     said = headers.get("Content-Range", "")
     found = _CONTENT_RANGE.fullmatch(said.strip())
     if found is not None and found[3] not in ("*", str(file.num_bytes)):
-        raise changed(file.path, f"it has {int(found[3]):,} bytes, not {file.num_bytes:,}")
+        raise failures.changed(file.path, f"it has {int(found[3]):,} bytes, not {file.num_bytes:,}")
     if found is None or (int(found[1]), int(found[2])) != (start, stop - 1):
         raise DatasetError(
             f"cannot read {shown(file.path)}: asked for the bytes {start}-{stop - 1}, the server"
@@ -287,10 +277,10 @@ def _refuse_encoding(headers: Headers, path: str) -> None:
 @contextlib.contextmanager
 def _sent(method: str, url: str, headers: Headers, answers: tuple[int, ...]) -> Iterator[Any]:
     """Send a request; yield what begins to answer, where that is no failure."""
-    bounds = limits()
-    with slots():
+    bounds = failures.limits()
+    with failures.slots():
         try:
-            with _session(surroundings()).request(
+            with _session(failures.surroundings()).request(
                 method,
                 url,
                 # No server may compress what it sends: ranges count the bytes of the file.
@@ -301,10 +291,10 @@ def _sent(method: str, url: str, headers: Headers, answers: tuple[int, ...]) -> 
             ) as response:
                 _refuse(response, url, answers)
                 yield response
-        except (ShardctlError, TransientError):
+        except (ShardctlError, failures.TransientError):
             raise
         except Exception as error:
-            raise as_failure(error, url) from None
+            raise failures.as_failure(error, url) from None
 
 
 def _refuse(response: Any, path: str, answers: tuple[int, ...]) -> None:
@@ -313,10 +303,10 @@ def _refuse(response: Any, path: str, answers: tuple[int, ...]) -> None:
         return
     with contextlib.suppress(ValueError):
         status = f"{status} {HTTPStatus(status).phrase}"
-    if response.status_code in RETRIED_STATUSES:
+    if response.status_code in failures.RETRIED_STATUSES:
         wait = response.headers.get("Retry-After", "")
         seconds = float(wait) if wait.isdigit() else 0.0
-        raise TransientError(f"the server answers {status}", wait=seconds)
+        raise failures.TransientError(f"the server answers {status}", wait=seconds)
     reason = f"the server answers {status}"
     if response.status_code in (401, 403):
         reason = f"the server wants a login or forbids it ({response.status_code}); a user and a"
@@ -327,20 +317,20 @@ def _refuse(response: Any, path: str, answers: tuple[int, ...]) -> None:
 def _body(response: Any, most: int, path: str) -> bytes:
     """Return a body up to its end, or to `most` bytes of it; fewer where it breaks off."""
     got = bytearray()
-    end = time.monotonic() + limits().seconds_for(most)
+    end = time.monotonic() + failures.limits().seconds_for(most)
     try:
         while data := response.raw.read(min(_PIECE, most - len(got)), decode_content=False):
             got += data
             if time.monotonic() > end:
-                raise TransientError("the server sends less than 20 kB/s")
+                raise failures.TransientError("the server sends less than 20 kB/s")
     except Exception as error:
-        if not any(type(each).__name__ == "IncompleteRead" for each in causes(error)):
+        if not any(type(each).__name__ == "IncompleteRead" for each in failures.causes(error)):
             raise
     return bytes(got)
 
 
 @cache
-def _session(around: Surroundings) -> Any:
+def _session(around: failures.Surroundings) -> Any:
     """Return the connections of this process; those of the process that forked it are not its."""
     try:
         import requests
@@ -354,7 +344,7 @@ def _session(around: Surroundings) -> Any:
     session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
     session.max_redirects = 10
     session.headers["User-Agent"] = "shardctl"
-    adapter = requests.adapters.HTTPAdapter(pool_maxsize=limits().requests)
+    adapter = requests.adapters.HTTPAdapter(pool_maxsize=failures.limits().requests)
     session.mount("http://", adapter)
     session.mount("https://", adapter)
     return session
@@ -372,13 +362,14 @@ def links_of(page: str, url: str) -> tuple[list[str], list[str]]:
     >>> links_of('<a href="../">..</a><a href="?C=N">Name</a><a href="a.txt">a.txt</a>', "http://h/d/")
     (['http://h/d/a.txt'], [])
     """
-    parser = _Links()
-    parser.feed(page)
+    references = (
+        unescape(found[1] or found[2] or found[3] or "") for found in _LINK.finditer(page)
+    )
     base = urlsplit(url)
     folder = base.path if base.path.endswith("/") else f"{base.path}/"
     files: dict[str, None] = {}
     folders: dict[str, None] = {}
-    for reference in parser.references:
+    for reference in references:
         name = _name(reference, base.scheme, base.netloc, folder)
         if name is None:
             continue
@@ -404,15 +395,3 @@ def _name(reference: str, scheme: str, host: str, folder: str) -> str | None:
     if plain in (".", "..") or "/" in plain or "\\" in plain or "\0" in plain:
         return None
     return last + ("/" if path.endswith("/") else "")
-
-
-class _Links(HTMLParser):
-    """Collects where the links of a page lead."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.references: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "a":
-            self.references += [value for name, value in attrs if name == "href" and value]

@@ -26,8 +26,13 @@ from shardctl.core.order.staged import StagedOrder
 from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import Chain, chain_of, of_one_reader, stages_of
+from shardctl.core.settings.short_form import (
+    Chain,
+    chain_of,
+    of_one_reader,
+    settings_of_read,
+    stages_of,
+)
 from shardctl.core.stages import stages as tf_stages
 from shardctl.core.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
 from shardctl.core.tfds_rules import INT64_MAX

@@ -19,8 +19,7 @@ from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
 from shardctl.core.phrase import Argument, Placeholder, phrase, refused
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Count, Source, Stage
 from shardctl.core.stages.text import text_of_part
@@ -113,8 +112,8 @@ class Seeded:
 
     what: str
     seed: object
-    name: str | Argument
-    fix: str | Argument
+    name: str
+    fix: str
     settings: tuple[str, ...] = ()
 
 

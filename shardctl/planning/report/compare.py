@@ -10,7 +10,6 @@ from typing import Literal
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.identity import DatasetHead
-from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.provided import provided
 from shardctl.core.settings.document import SettingsDocument, settings_in_force
@@ -27,7 +26,7 @@ from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
 from shardctl.planning.order import PlannedOrder, as_warnings, plan_order
 from shardctl.planning.quality.quality import DEFAULT_WINDOW, Quality, quality, quality_of
-from shardctl.planning.report.question import STAND_IN_HOSTS, refuse_counts
+from shardctl.planning.report.question import STAND_IN_HOSTS, nobody_said_hosts, refuse_counts
 from shardctl.planning.report.shown import NotShown, Shown, shown, shown_of
 from shardctl.planning.shard_map import ShardMap, shard_map
 from shardctl.planning.snapshot import snapshot
@@ -115,9 +114,7 @@ class ReportComparison:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What surprises about each, by its label."""
-        return tuple(
-            phrase("{}: {}", side.label, text) for side in self.sides for text in side.warnings
-        )
+        return tuple(f"{side.label}: {text}" for side in self.sides for text in side.warnings)
 
     @property
     def equal(self) -> bool | None:
@@ -189,8 +186,7 @@ def compare_sides(
     )
     notes = list(_meant_batches(one, other))
     if said_hosts is None:
-        text = "nobody said how many hosts read: {} are shown side by side; say how many with "
-        notes.insert(0, phrase(text + "{hosts=N}", num_hosts))
+        notes.insert(0, nobody_said_hosts())
     found = _difference(one, other)
     return ReportComparison(
         a=one,
@@ -214,10 +210,10 @@ def _meant_batches(*sides: ComparedSide) -> Iterator[str]:
         and side.settings.get("stages") is None
     ]
     if named:
-        yield phrase(
-            "nobody said how large a batch of {} is: {} examples are meant in its evaluation",
-            " and of ".join(named),
-            DEFAULT_WINDOW,
+        whose = " and of ".join(named)
+        yield (
+            f"nobody said how large a batch of {whose} is: {DEFAULT_WINDOW} examples are meant in "
+            "its evaluation"
         )
 
 
@@ -233,7 +229,7 @@ def _said_hosts(side: Side) -> int | None:
 def _difference(one: ComparedSide, other: ComparedSide) -> Shown[Diff]:
     for side in (one, other):
         if isinstance(side.order, NotShown):
-            return NotShown(reason=phrase("{} has no one order: {}", side.label, side.order.reason))
+            return NotShown(reason=f"{side.label} has no one order: {side.order.reason}")
     return shown_of(one.order, lambda a: shown_of(other.order, lambda b: diff(a, b)))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.hosts.host import Host
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import option
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import parts_of
 from shardctl.core.stages.stages import Batch, Read, Shard
-from shardctl.core.text import counted, quoted
+from shardctl.core.text import quoted
 from shardctl.errors import UsageError
 from shardctl.planning.config import Origin, SettingInForce, lint_in_force, read_in_force
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
@@ -52,11 +52,8 @@ class ReportQuestion:
     def __post_init__(self) -> None:
         host, said = self.settings.host, self.usage.hosts
         if host is not None and said not in (None, host.count):
-            raise UsageError(
-                phrase(
-                    "{host=} and {hosts=}: two numbers of hosts; choose one", host=host, hosts=said
-                )
-            )
+            numbers = f"--host {host} and --hosts {said}"
+            raise UsageError(f"{numbers}: two numbers of hosts; choose one")
         refuse_counts(hosts=said, devices=self.devices)
 
     @property
@@ -133,42 +130,33 @@ class ReportQuestion:
 
     def notes(self, order: Order | None) -> Iterator[str]:
         """Yield what stands in for something that nobody said."""
-        if self.hosts_said is None and not self._stages_share:
-            yield phrase(
-                "nobody said how many hosts read: {} are shown side by side, and the order is that "
-                "of one host that reads all; say how many with {hosts=N}",
-                STAND_IN_HOSTS,
+        hosts = self.hosts_said
+        if hosts is None:
+            alone = (
+                "" if self._stages_share else ", and the order is that of one host that reads all"
             )
-        elif self.hosts_said is None:
-            yield phrase(
-                "nobody said how many hosts read: {} are shown side by side; say how many with "
-                "{hosts=N}",
-                STAND_IN_HOSTS,
-            )
-        elif self.settings.host is None and self.hosts_said > 1 and not self._stages_share:
-            yield phrase(
-                "the order is that of the first of {}; {host=I/N} chooses another",
-                counted(self.hosts_said, "host"),
-            )
+            yield nobody_said_hosts(alone)
+        elif self.settings.host is None and hosts > 1 and not self._stages_share:
+            yield f"the order is that of the first of {hosts:,} hosts; --host I/N chooses another"
         batch = self.host_batch(order)
         if self.said_batch(order) is None:
-            yield phrase(
-                "nobody said how large a batch is: {} examples are meant; say it with {batch=N}",
-                batch,
-            )
+            meant = f"{batch} examples are meant; say it with --batch N"
+            yield f"nobody said how large a batch is: {meant}"
         if batch % self.devices:
-            yield phrase(
-                "a batch of {} is no multiple of {devices=}: in the evaluation a device has {}",
-                batch,
-                self.device_batch(order),
-                devices=self.devices,
+            yield (
+                f"a batch of {batch} is no multiple of --devices {self.devices}: in the evaluation "
+                f"a device has {self.device_batch(order)}"
             )
         specs = tuple(self.lint.get("specs", ()))
         if specs and specs != (self.spec,):
-            yield phrase(
-                "lint looks at what the report is about; `shardctl lint` looks at {} here",
-                " and ".join(map(quoted, specs)),
-            )
+            looks = f"`shardctl lint` looks at {' and '.join(map(quoted, specs))} here"
+            yield f"lint looks at what the report is about; {looks}"
+
+
+def nobody_said_hosts(more: str = "") -> str:
+    """Return that a number of hosts is a stand-in."""
+    shown = f"{STAND_IN_HOSTS} are shown side by side{more}"
+    return f"nobody said how many hosts read: {shown}; say how many with --hosts N"
 
 
 def refuse_counts(**counts: int | None) -> None:
@@ -179,8 +167,8 @@ def refuse_counts(**counts: int | None) -> None:
     """
     for name, count in counts.items():
         if count is not None and not 1 <= count <= MAX_NUM_HOSTS:
-            given = Argument(name, count, given=True)
-            raise UsageError(phrase("{}: a number from 1 to {} is needed", given, MAX_NUM_HOSTS))
+            said = option(name, count, given=True)
+            raise UsageError(f"{said}: a number from 1 to {MAX_NUM_HOSTS} is needed")
 
 
 # Fields of `Usage` whose names under `lint:` are others.

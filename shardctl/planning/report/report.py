@@ -9,7 +9,6 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short, quoted
@@ -221,10 +220,10 @@ def _order(
     try:
         planned = plan_order(question.dataset, question.spec, question.reading)
     except UnpredictableOrderError as error:
-        reason = phrase("{}", error)
+        reason = str(error)
         return (quality.order if isinstance(quality, Quality) else NotShown(reason=reason)), reason
     except ShardctlError as error:
-        return NotShown(reason=phrase("{}", error)), None
+        return NotShown(reason=str(error)), None
     return planned.order, None
 
 
@@ -264,12 +263,10 @@ def _evaluation(question: ReportQuestion, order: Order | None) -> Evaluation:
     if spec is None:
         spec = next((name for name in EVAL_SPLITS if name in names), None)
     if spec is None:
+        splits = " or ".join(EVAL_SPLITS)
         raise UsageError(
-            phrase(
-                "{} has no split {}; say what is evaluated on with {evaluated=SPEC}",
-                question.dataset.title,
-                " or ".join(EVAL_SPLITS),
-            )
+            f"{question.dataset.title} has no split {splits}; say what is evaluated on with "
+            "--eval SPEC"
         )
     settings, said = of_training(question.settings)
     found = evaluate(

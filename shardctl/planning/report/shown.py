@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from shardctl.core.phrase import phrase
 from shardctl.errors import ShardctlError
 
 Answer = TypeVar("Answer")
@@ -35,7 +34,7 @@ def shown(ask: Callable[[], Answer]) -> Answer | NotShown:
     try:
         return ask()
     except ShardctlError as error:
-        return NotShown(reason=phrase("{}", error))
+        return NotShown(reason=str(error))
 
 
 def shown_of(earlier: Earlier | NotShown, ask: Callable[[Earlier], Answer]) -> Answer | NotShown:

@@ -13,8 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.folder_order import first_of_two, folder_order, order_in_words
 from shardctl.core.dataset.folders import layout_tells_order, with_folders
 from shardctl.core.dataset.identity import DatasetIdentity, Difference, SplitSize, differences
-from shardctl.core.instructions.named_files import NamedFiles
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import NamedFiles, Reads
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan

@@ -27,6 +27,7 @@ class BrokenFile:
     byte: int | None
     num_bytes: int
     version: str
+    found: int | None = None  # whole records before the damage, which a layout does not say
 
     @property
     def finding(self) -> FileFinding:
@@ -34,7 +35,7 @@ class BrokenFile:
         return FileFinding(
             filename=self.path.rpartition("/")[2],
             expected=None,
-            found=None,
+            found=self.found,
             reason=self.reason,
             kind=cast(FindingKind, self.kind),
             split=self.split,

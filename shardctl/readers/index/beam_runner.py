@@ -359,18 +359,24 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
         ) from error
     from apache_beam.options.pipeline_options import PipelineOptions, StandardOptions
 
-    unknown = _unknown(words)
-    pipeline = PipelineOptions(list(words))
-    given = pipeline.get_all_options()
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said):
+            pipeline = PipelineOptions(list(words))
+            given = pipeline.get_all_options()
+            unknown = pipeline.get_all_options(retain_unknown_options=True).keys() - given.keys()
+    except SystemExit:
+        last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
+        why = printable(last[0].partition("error: ")[2] or last[0], 300)
+        raise UsageError(f"options of Beam: {why}") from None
     name = (given["runner"] or "").rpartition(".")[2]
     runner = _runner(given["runner"] or _DEFAULT)
     kind = type(runner).__name__
+    if words and not words[0].startswith("-"):
+        said_word = quoted(words[0], 200)
+        raise UsageError(f"options of Beam: {said_word} belongs to no option; they begin with --")
     if unknown and kind not in _WITH_JOB_SERVER:
-        name, _, _ = unknown[0].partition("=")
-        text = f"Beam knows no option {quoted(name, 200)}"
-        if not name.startswith("-"):
-            text = f"options of Beam: {quoted(name, 200)} belongs to no option; they begin with --"
-        raise UsageError(text)
+        raise UsageError(f"Beam knows no option {quoted(f'--{min(unknown)}', 200)}")
     local = not given["runner"] or kind in (*StandardOptions.LOCAL_RUNNERS, "FnApiRunner")
     if not local and not given["temp_location"]:
         raise UsageError(
@@ -383,29 +389,6 @@ def beam_options(words: Sequence[str]) -> BeamOptions:
         name=name or "FnApiRunner",
         temp_location=given["temp_location"],
     )
-
-
-def _unknown(words: Sequence[str]) -> list[str]:
-    """Return the words that are no options of Beam, of its runners or stores, nor their values.
-
-    Raises:
-        UsageError: a value that an option does not take.
-    """
-    from apache_beam.options.pipeline_options import PipelineOptions, _BeamArgumentParser
-
-    parser = _BeamArgumentParser(allow_abbrev=False, prog="--", add_help=False)
-    # A class may be there twice, when a module of it was imported again.
-    for options in {str(options): options for options in PipelineOptions.__subclasses__()}.values():
-        options._add_argparse_args(parser)
-    said = io.StringIO()
-    try:
-        with contextlib.redirect_stderr(said):
-            found: list[str] = parser.parse_known_args(list(words))[1]
-    except SystemExit:
-        last = said.getvalue().strip().splitlines()[-1:] or ["they cannot be read"]
-        why = printable(last[0].removeprefix("--: error: "), 300)
-        raise UsageError(f"options of Beam: {why}") from None
-    return found
 
 
 def _runner(name: str) -> Any:

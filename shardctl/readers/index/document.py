@@ -55,6 +55,8 @@ def index_document(index: Index, beside: str | None = None) -> Document:
             for problem in index.problems
         ]
         document["broken"] = [asdict(file) for file in index.broken]
+        for file in document["broken"]:
+            del file["found"]
     return document
 
 

@@ -24,13 +24,7 @@ from shardctl.readers.index.naming.folders import (
     way_to,
     with_subfolders,
 )
-from shardctl.readers.index.naming.globs import (
-    ANY_FOLDERS,
-    expanded,
-    glob_regex,
-    is_glob,
-    sharded_regex,
-)
+from shardctl.readers.index.naming.globs import ANY_FOLDERS, expanded, is_glob, name_matcher
 from shardctl.readers.index.naming.kinds import FileKind, file_kind, is_passed_over
 
 # Told how many files were listed so far; may raise to end the listing.
@@ -159,7 +153,7 @@ class _Lister:
         missing: list[str] = []
         for folder, group in itertools.groupby(texts, lambda text: split_path(text)[0]):
             names = [split_path(text)[1] for text in group]
-            plain = not is_glob(folder) and not any(map(_matcher, names))
+            plain = not is_glob(folder) and not any(map(name_matcher, names))
             if plain and is_remote(path) and len(names) > _MANY and store.is_folder(folder[:-1]):
                 self._take_matching(store, folder, set(names).__contains__, names[0][:1])
                 there = {file.path for file in self._files}
@@ -180,7 +174,7 @@ class _Lister:
     def _take_pattern(self, store: Store, path: str) -> bool:
         """Take what a glob or `prefix@N` means, and return whether it means anything."""
         folder, name = split_path(path)
-        matches = _matcher(name)
+        matches = name_matcher(name)
         if matches is None and not is_glob(folder):
             return False
         folders = list(folders_of(store, folder))
@@ -254,23 +248,6 @@ class _Lister:
         self._count += 1
         if self._watch is not None and not self._count % _TOLD_EVERY:
             self._watch(self._count)
-
-
-def _matcher(name: str) -> Callable[[str], bool] | None:
-    """Return whether a name is one that a glob or `prefix@N` means; None of a plain name."""
-    sharded = sharded_regex(name)
-    if sharded is not None:
-        regex, count = sharded
-
-        def is_shard(other: str) -> bool:
-            found = regex.fullmatch(other)
-            return found is not None and (count is None or int(found["total"]) == count)
-
-        return is_shard
-    if is_glob(name):
-        regex = glob_regex("*" if name == ANY_FOLDERS else name)
-        return lambda other: regex.fullmatch(other) is not None
-    return None
 
 
 def _any_of(found: Iterable[bool]) -> bool:

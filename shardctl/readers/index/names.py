@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
+from operator import itemgetter
 
 from shardctl.core.text import choices, counted, printable, quoted
 from shardctl.errors import DatasetError, UsageError
@@ -23,7 +24,7 @@ from shardctl.files.stores.stores import as_bytes, is_remote, split_path
 from shardctl.readers.index.answer import ArrangedSplit, Arrangement, NameProblem
 from shardctl.readers.index.listing import Listing
 from shardctl.readers.index.naming.folders import dataset_of_folder
-from shardctl.readers.index.naming.globs import expanded, path_regex, sharded_regex
+from shardctl.readers.index.naming.globs import expanded, path_regex, shard_matcher, sharded_regex
 from shardctl.readers.index.naming.split_words import (
     NUMBER,
     RANDOM,
@@ -516,13 +517,7 @@ def _matcher(glob: str, above: int) -> Callable[[str], bool]:
     else:
         before = f"{path_regex(folder).pattern}/" if folder else ""
         pattern, total = f"{start}{before}{sharded[0].pattern}", sharded[1]
-    regex = re.compile(pattern, re.DOTALL)
-
-    def matches(path: str) -> bool:
-        found = regex.fullmatch(path, skip)
-        return found is not None and (total is None or int(found["total"]) == total)
-
-    return matches
+    return shard_matcher(re.compile(pattern, re.DOTALL), total, skip)
 
 
 # The files of a split in shard order, how that differs from the order of their names, and shards
@@ -607,18 +602,18 @@ class _SplitOrder:
 
     def _twice(self, found: _ShardSet, numbers: Sequence[int]) -> None:
         several = {number for number, count in Counter(numbers).items() if count > 1}
-        shown: list[tuple[int, list[str]]] = []
-        for number, pairs in groupby(zip(numbers, found.files, strict=True), lambda pair: pair[0]):
-            if number in several and len(shown) < _SHOWN:
-                shown.append((number, [self._name(file) for _, file in pairs]))
+        shown = [
+            (number, [self._name(file) for _, file in pairs])
+            for number, pairs in groupby(zip(numbers, found.files, strict=True), itemgetter(0))
+            if number in several
+        ]
         if len(several) == 1:
             ((number, names),) = shown
             often = "twice" if len(names) == 2 else f"{len(names)} times"
             self._problem("duplicate", f"shard {number} is there {often}: {choices(names, 3)}")
         elif several:
-            said = "; ".join(f"{number} ({choices(names, 3)})" for number, names in shown)
-            more = f" and {len(several) - _SHOWN:,} more" if len(several) > _SHOWN else ""
-            text = f"{len(several):,} shards are there more than once: {said}{more}"
+            said = choices((f"{number} ({choices(names, 3)})" for number, names in shown), _SHOWN)
+            text = f"{len(several):,} shards are there more than once: {said}"
             self._problem("duplicate", text)
 
     def _copies(self, found: _ShardSet) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,10 +17,9 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
-from shardctl.core.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS
+from shardctl.core.tfds_rules import DEFAULT_TEMPLATE, FILE_FORMATS, MIN_SHARD_DIGITS
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.stores import is_remote
-from shardctl.readers.index.arranged_files import patterned
 
 _INDEX = "\0"  # stands for the index of the shard, as in ShardFiles
 # TFDS core/naming.py, _NAME_CLASS, and core/splits.py, _SUB_SPEC_RE.
@@ -36,7 +35,7 @@ class Rename(NamedTuple):
     new: str
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class TfdsSplit:
     """A split as TFDS is told of it.
 
@@ -97,14 +96,7 @@ def plan_tfds_metadata(dataset: Dataset, folder: str, version: str) -> TfdsMetad
         template = _template(files, dataset, split)
         if template is None:
             renames += _renames(files, dataset, split)
-        splits.append(
-            TfdsSplit(
-                name=split.name,
-                num_examples=split.num_examples,
-                num_shards=split.num_shards,
-                template=template,
-            )
-        )
+        splits.append(TfdsSplit(split.name, split.num_examples, split.num_shards, template))
     return TfdsMetadata(
         name=dataset.name,
         version=version,
@@ -226,3 +218,19 @@ def _renames(files: ShardFiles, dataset: Dataset, split: Split) -> Iterator[Rena
     for old, new in zip(files, _usual(dataset, split), strict=True):
         if old != folder + new:
             yield Rename(split=split.name, old=old, new=folder + new)
+
+
+def patterned(names: Sequence[str], data_dir: str | None = None) -> ShardFiles | None:
+    r"""Return names as a pattern with the index of the shard in it, None where they follow none.
+
+    >>> files = patterned(["a-00000-of-00002", "a-00001-of-00002"])
+    >>> files and files.pattern.replace("\0", "#")
+    'a-#-of-00002'
+    """
+    zero = "0" * max(MIN_SHARD_DIGITS, len(str(len(names))))
+    for found in re.finditer(f"(?={zero})", names[0]) if names else ():
+        pattern = names[0][: found.start()] + "\0" + names[0][found.start() + len(zero) :]
+        files = ShardFiles(data_dir=data_dir, pattern=pattern, num_shards=len(names))
+        if all(files[index] == name for index, name in enumerate(names)):
+            return files
+    return None

@@ -6,7 +6,6 @@ number of samples, uint32 offsets of the samples and of the end, the columns as 
 
 from __future__ import annotations
 
-import itertools
 import json
 import struct
 from dataclasses import replace
@@ -23,7 +22,6 @@ _AHEAD = 1 << 16  # bytes in which the header of most shards is
 _PIECE = 1 << 14  # offsets that are checked at a time
 _HEAD_BYTES = 1 << 12  # what `is_of` is given, of a file that is not shorter
 _MOST_COLUMNS = 1 << 24  # bytes of JSON; it names the columns
-_FRAME_HEADER = 18  # bytes at most, RFC 8878, 3.1.1.1
 _COLUMNS = b'{"column_encodings": '
 
 
@@ -38,10 +36,9 @@ class MDS:
     ) -> FileContents:
         """Return how many samples a shard holds, see `RecordFormat.count`.
 
-        MDS has no checksums of its own: with `checksums` all offsets are followed, and a compressed
-        shard is unpacked to its end. Without, a shard of zstd that is cut off behind its header
-        shows only in its size, which index.json has. Hashes that this may hold are compared
-        where it is read, see `sidecars`.
+        MDS has no checksums of its own: with `checksums` all offsets are followed. A compressed
+        shard is unpacked to its end in any case. Hashes that index.json may hold are compared where
+        that is read, see `sidecars`.
         """
         window = Window(source, told, ahead=_AHEAD)
         found = _counted(window, source.num_bytes, checksums=checksums)
@@ -68,10 +65,7 @@ class MDS:
             return False
         if columns + len(_COLUMNS) <= len(head):
             return head.startswith(_COLUMNS, columns)
-        if len(head) < _HEAD_BYTES:
-            return False  # that is all of the file
-        offsets = struct.unpack(f"<{len(head) // 4 - 1}I", head[4 : len(head) // 4 * 4])
-        return all(a <= b for a, b in itertools.pairwise(offsets))
+        return len(head) >= _HEAD_BYTES  # of a shorter one that is all of the file
 
 
 def _counted(data: Bytes, num_bytes: int | None, *, checksums: bool) -> FileContents:
@@ -137,45 +131,20 @@ def _are_columns(text: bytes) -> bool:
 def _in_packed(
     source: ByteSource, packing: str, told: Told, *, checksums: bool
 ) -> tuple[FileContents, int]:
-    """Return what a compressed shard holds, and how many bytes were read for it.
-
-    Without `checksums` the beginning is unpacked alone, where the compression says how long the
-    whole is: gzip in its last bytes, zstd in its first.
-    """
+    """Return what a compressed shard holds, and how many bytes were read for it."""
     try:
         data = Unpacked(source, packing, told)
     except MissingDependencyError as error:
         damage = Damage(kind="compressed", text=f"{error}; or index.json says how many samples")
         return FileContents(num_records=None, damage=damage), 0
     try:
-        num_bytes = None if checksums else _unpacked_bytes(source, packing)
-        found = _counted(data, num_bytes, checksums=checksums)
+        found = _counted(data, None, checksums=checksums)
         if found.damage is not None:
             text = f"unpacked from {packing}, {found.damage.text}"
             found = replace(found, damage=replace(found.damage, text=text, byte=None))
-        elif num_bytes is None and (data.drain() or data.behind()):
+        elif data.drain() or data.behind():
             text = f"data follows its {packing} stream"
             found = replace(found, damage=Damage(kind="broken", text=text))
     except PackedError as error:
         found = FileContents(num_records=None, damage=Damage(kind=error.kind, text=str(error)))
     return found, data.num_bytes_read
-
-
-def _unpacked_bytes(source: ByteSource, packing: str) -> int | None:
-    """Return how long a compressed shard is unpacked, None where only unpacking it tells.
-
-    Raises:
-        PackedError: it is cut off.
-    """
-    if packing == "gzip":  # RFC 1952, 2.3.1: ISIZE
-        return int.from_bytes(source.read(max(0, source.num_bytes - 4), source.num_bytes), "little")
-    if packing != "zstd":
-        return None
-    import zstandard
-
-    head = source.read(0, min(_FRAME_HEADER, source.num_bytes))
-    try:
-        num_bytes = zstandard.frame_content_size(head)
-    except zstandard.ZstdError as error:
-        raise PackedError("cut", f"zstd: {error}") from error
-    return num_bytes if num_bytes >= 0 else None

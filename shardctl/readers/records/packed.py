@@ -88,21 +88,13 @@ class Forwards:
 
 
 class Unpacked(Forwards):
-    """The bytes inside a compressed file; the first stream of it alone, which is mostly all.
-
-    is_ended: whether the end of the stream was read, where its checksum was found to match.
-    """
+    """The bytes inside a compressed file; the first stream of it alone, which is mostly all."""
 
     def __init__(self, source: ByteSource, kind: str, told: Told = untold) -> None:
         super().__init__()
         self.num_bytes_read = 0
         self._source, self._told, self._kind = source, told, kind
         self._stream, self._waiting = _decompressor(kind), b""
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether the compressed stream was read to its end."""
-        return bool(self._stream.eof)
 
     def drain(self) -> int:
         """Unpack what is left, and return how many bytes of it are not zeros."""

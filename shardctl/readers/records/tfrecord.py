@@ -14,11 +14,7 @@ from typing import Any
 import google_crc32c
 
 from shardctl.core.dataset.file_finding import FindingKind
-from shardctl.core.tfds_rules import (
-    CRC32C_MASK_DELTA,
-    TFRECORD_FOOTER_BYTES,
-    TFRECORD_HEADER_BYTES,
-)
+from shardctl.core.tfds_rules import CRC32C_MASK_DELTA, TFRECORD_FOOTER_BYTES, TFRECORD_HEADER_BYTES
 from shardctl.files.stores.store import ByteSource
 from shardctl.readers.records.contents import Compression, Damage, FileContents, Told, untold
 from shardctl.readers.records.packed import Forwards

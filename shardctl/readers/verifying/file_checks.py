@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -24,8 +23,9 @@ from shardctl.files.stores.remote_path import RemotePath, file_in, path_of
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.files_on_disk import none_here
-from shardctl.readers.index.counting.local_runner import LocalRunner
-from shardctl.readers.index.runner import FileToCount, Runner
+from shardctl.readers.index.counting.counting import count_files
+from shardctl.readers.index.counting.known import Known
+from shardctl.readers.index.runner import Runner
 from shardctl.readers.records.contents import Damage, FileContents
 from shardctl.readers.records.read_file import why_not_read
 
@@ -70,14 +70,13 @@ def check_files_read(reads: Reads, watch: Watch | None = None) -> FileChecks:
     elif (reason := why_not_read(dataset.file_format)) is not None:
         return FileChecks(num_files=0, notes=(reason,))
     else:
-        progress = Progress(watch, "files", len(places))
         paths = {place: file_path(dataset, *place) for place in places}
-        files = [(place, path, _size(path)) for place, path in paths.items() if path is not None]
-        for place in paths.keys() - {place for place, _, _ in files}:
+        files = {place: (path, _size(path)) for place, path in paths.items() if path is not None}
+        for place in paths.keys() - files.keys():
             note_finding(found, dataset, place, _MISSING)
-        read = read_record_files(files, dataset.file_format, watch=watch)
+        progress = Progress(watch, "files", len(places))
         try:
-            for place, contents in read:
+            for place, contents in read_record_files(files, dataset.file_format, watch=watch):
                 progress.advance(1)
                 note_finding(found, dataset, place, contents)
         except MissingDependencyError as error:
@@ -155,49 +154,30 @@ def first_file_here(reads: Reads) -> str | None:
         return next((path for path, found in zip(known, here, strict=True) if found), None)
 
 
-# Many record files of a dataset counted at once, and how far that is.
-
-_REPORTS = 0.1  # seconds between two
-FileToRead = tuple[Place, str, int]  # with its path, and its size where that is known
-
-
 def read_record_files(
-    files: Sequence[FileToRead],
+    files: Mapping[Place, tuple[str, int]],
     file_format: str,
     *,
     jobs: int | None = None,
     runner: Runner | None = None,
     watch: Watch | None = None,
 ) -> Iterator[tuple[Place, FileContents]]:
-    """Yield what each file holds, in the order in which they are done.
-
-    `watch` is told the bytes read. An interrupt, or an end of the asking, ends all at once.
+    """Yield what files hold, each by its path, and its size where that is known.
 
     Raises:
         MissingDependencyError: a package that the format needs is not installed.
         DatasetError: a process was ended from outside.
     """
-    total = sum(num_bytes for _, _, num_bytes in files)
-    done, reported = 0, 0.0
-
-    def told(count: int, *, last: bool = False) -> None:
-        nonlocal done, reported
-        done += count
-        now = time.monotonic()
-        if watch is not None and total and (last or now - reported > _REPORTS):
-            reported = now
-            watch("bytes", min(done, total), total)
-
-    tasks = (
-        FileToCount(
-            index=index,
-            file=StoredFile(path=path, num_bytes=num_bytes),
-            file_format=file_format,
-            checksums=True,
-            listed=False,
-        )
-        for index, (_, path, num_bytes) in enumerate(files)
+    counts = count_files(
+        [StoredFile(path=path, num_bytes=num_bytes) for path, num_bytes in files.values()],
+        file_format,
+        Known(None, None),
+        checksums=True,
+        runner=runner,
+        jobs=jobs,
+        keep_going=True,
+        listed=False,
+        watch=watch,
     )
-    for counted in (runner or LocalRunner(jobs=jobs, told=told)).count(tasks):
-        yield files[counted.index][0], counted.contents
-    told(0, last=True)
+    for number, (place, contents) in enumerate(zip(files, counts.contents, strict=True)):
+        yield place, contents or counts.broken[number]

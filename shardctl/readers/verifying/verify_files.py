@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import cast
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
@@ -14,25 +15,17 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.stores.remote_path import file_in
-from shardctl.readers.files_on_disk import FilesOnDisk, ProblemKind, check_files
+from shardctl.readers.files_on_disk import FilesOnDisk, check_files
 from shardctl.readers.index.bare import naming_damaged
 from shardctl.readers.index.counting.local_runner import checked_jobs
 from shardctl.readers.index.runner import RunnerLike
 from shardctl.readers.records.read_file import why_not_read
 from shardctl.readers.verifying.file_checks import (
-    FileToRead,
     Place,
     missing_as_one,
     note_finding,
     read_record_files,
 )
-
-# What names and sizes show, beside what the files hold.
-_OF_NAMES: dict[ProblemKind, FindingKind] = {
-    "extra": "extra",
-    "wrong-count": "wrong-count",
-    "size": "size",
-}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,19 +130,19 @@ def verify_files(
     tallies = [Counter[str]() for _ in dataset.splits]
     ways = Counter[str]()
     found: dict[Place, FileFinding] = {}
-    files = [file for number in numbers for file in _files(dataset, number, on_disk)]
+    files = {file[0]: file[1:] for number in numbers for file in _files(dataset, number, on_disk)}
     read = read_record_files(files, dataset.file_format, jobs=jobs, runner=runner, watch=watch)
     for place, contents in read:
         note_finding(found, dataset, place, contents)
         tallies[place[0]].update(
             num_files=1,
-            num_files_read=contents.whole,
+            num_files_read=int(contents.whole),
             num_records=contents.num_records or 0,
             num_bytes=contents.num_bytes or 0,
             num_bytes_read=contents.num_bytes_read,
         )
         ways.update([contents.checked] if contents.whole else ())
-    needed = [file[0] for file in files if _length(dataset, file[0])]
+    needed = [place for place in files if dataset.splits[place[0]].shard_lengths[place[1]]]
     findings = (
         *(one for one in dataset.damaged if one.split in {split.name for split in chosen}),
         *missing_as_one(dataset, sorted({*needed, *found}), found),
@@ -178,7 +171,7 @@ def _check_place(dataset: Dataset, split: Split) -> None:
         )
 
 
-def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[FileToRead]:
+def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[tuple[Place, str, int]]:
     """Yield the files of a split; those of shards without examples need not be there."""
     split = dataset.splits[number]
     for shard, (length, size) in enumerate(
@@ -187,10 +180,6 @@ def _files(dataset: Dataset, number: int, on_disk: FilesOnDisk) -> Iterator[File
         if length or size is not None:
             folder, name = split.location(shard)
             yield (number, shard), file_in(folder or "", name), size or 0
-
-
-def _length(dataset: Dataset, place: Place) -> int:
-    return dataset.splits[place[0]].shard_lengths[place[1]]
 
 
 def _split_files(split: Split, tally: Counter[str]) -> SplitFiles:
@@ -206,17 +195,16 @@ def _findings_of_names(
     """Yield what listing the folders shows; the size of a split where its files are sound."""
     asked_for = {None, *(split.name for split in splits)}
     for problem in on_disk.problems:
-        kind = _OF_NAMES.get(problem.kind)
-        if kind is None or problem.split not in asked_for:
-            continue
-        if kind == "size" and problem.split in damaged:
+        kind, of_size = problem.kind, problem.kind == "size" and problem.split in damaged
+        # What is missing or empty shows in what the files hold.
+        if kind in ("missing", "empty") or problem.split not in asked_for or of_size:
             continue
         yield FileFinding(
             filename=problem.filename,
             expected=None,
             found=None,
             reason=problem.text,
-            kind=kind,
+            kind=cast(FindingKind, kind),
             split=problem.split,
         )
 

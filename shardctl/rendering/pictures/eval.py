@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
+from typing import Literal, NamedTuple, get_args
 
 from shardctl.core.text import counted, printable
 from shardctl.planning.eval.eval import Evaluation, HostGroup, host_groups
@@ -19,17 +20,122 @@ from shardctl.rendering.text.picture import (
     words,
 )
 from shardctl.rendering.text.quantities import counts_between, short_count
-from shardctl.rendering.text.step_rows import (
-    Kind,
-    Piece,
-    StepWindow,
-    hosts_of,
-    keys_of,
-    state_of,
-    step_pieces,
-    step_window,
-)
 from shardctl.rendering.text.tables import Look, Screen, paragraph
+
+Kind = Literal["full", "partial", "padding", "lost"]
+
+_CALLED = ("full batch", "not full", "padding", "lost")
+KINDS: dict[Kind, str] = dict(zip(get_args(Kind), _CALLED, strict=True))
+_BEFORE_THE_END = 4  # steps before the first host is done that are not folded
+_FOLD = 2.0  # steps as wide as those that are folded, at least
+
+
+class Piece(NamedTuple):
+    """A part of a row, from one step to another, counted with fractions."""
+
+    kind: Kind
+    start: float
+    stop: float
+
+
+class StepWindow(NamedTuple):
+    """Which steps are shown: those before `start` narrower, since all hosts have full batches."""
+
+    start: int
+    stop: int
+
+    @property
+    def fold(self) -> float:
+        """How wide the steps before `start` are together, in steps."""
+        return max(_FOLD, (self.stop - self.start) / 10) if self.start else 0.0
+
+    @property
+    def extent(self) -> float:
+        """How wide all of it is, in steps."""
+        return self.place(self.stop)
+
+    def place(self, step: float) -> float:
+        """Return how far from the left a step begins, in steps.
+
+        >>> window = StepWindow(start=100, stop=103)
+        >>> window.place(0), window.place(50), window.place(100), window.place(103)
+        (0.0, 1.0, 2.0, 5.0)
+        """
+        if not self.start:
+            return float(step)
+        return min(step, self.start) / self.start * self.fold + max(step - self.start, 0.0)
+
+
+def step_window(groups: Sequence[HostGroup], evaluation: Evaluation, room: int) -> StepWindow:
+    """Return which steps are shown where there is room to tell so many of them apart.
+
+    Of more steps the first are folded, as far as every host has full batches, so that one sees
+    where hosts end.
+    """
+    way = evaluation.remainder
+    stop = max(max(one.steps[way][1], one.full[1] + one.partial[1]) for one in groups)
+    least = min(group.full[0] for group in groups)
+    start = 0
+    if stop > room:
+        start = max(0, min(stop - room + int(_FOLD), least - _BEFORE_THE_END))
+    return StepWindow(start=start if 2 * start >= stop else 0, stop=max(stop, 1))
+
+
+def step_pieces(group: HostGroup, evaluation: Evaluation) -> Iterator[Piece]:
+    """Yield what a row is made of, by what is done with remainders; what is empty is left out.
+
+    A batch that is not full takes as much of its step as it has examples, where hosts are alike;
+    where they are not, the steps that only some of them make with a full batch are not full either.
+    """
+    way, (full, most_full) = evaluation.remainder, group.full
+    if full:
+        yield Piece(kind="full", start=0, stop=full)
+    filled: float = most_full + (group.partial[1] if way != "drop" else 0)
+    if way != "drop" and group.remainder[0] == group.remainder[1] and group.partial == (1, 1):
+        filled = full + group.remainder[0] / evaluation.host_batch
+    if filled > full:
+        yield Piece(kind="partial", start=full, stop=filled)
+    if way == "drop" and group.partial[1]:
+        share = group.remainder[1] / evaluation.host_batch
+        yield Piece(kind="lost", start=filled, stop=filled + share)
+    steps = group.steps[way][1]
+    if way == "pad" and steps > filled:
+        yield Piece(kind="padding", start=filled, stop=steps)
+
+
+def keys_of(rows: Iterable[Iterable[Piece]], groups: Iterable[HostGroup]) -> list[tuple[Kind, str]]:
+    """Return what the kinds of pieces that occur are called.
+
+    Hosts of a group need not have as many full batches: what only some of them have is not full.
+    """
+    found = {piece.kind for row in rows for piece in row}
+    texts = dict(KINDS)
+    if any(group.full[0] < group.full[1] for group in groups):
+        texts["partial"] += ", or of some of them"
+    return [(kind, texts[kind]) for kind in KINDS if kind in found]
+
+
+def hosts_of(group: HostGroup) -> str:
+    """Return which hosts a group has, in short; of hosts with others among them how many.
+
+    >>> from shardctl.core.dataset.dataset import Dataset, Split
+    >>> from shardctl.planning.eval.eval import evaluate
+    >>> from shardctl.planning.eval.eval import host_groups
+    >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
+    >>> [hosts_of(group) for group in host_groups(evaluate(odd, batch=64, hosts=8), 4)]
+    ['0', '1–7']
+    """
+    named = counts_between(group.first, group.last)
+    return named if group.are_neighbours else f"{group.count:,} hosts"
+
+
+def state_of(group: HostGroup, evaluation: Evaluation) -> str:
+    """Return what becomes of hosts at a step that hangs, in a word; empty where none does."""
+    hang = evaluation.hang(evaluation.remainder)
+    if hang is None:
+        return ""
+    return "waits" if group.steps[evaluation.remainder][0] > hang.step else "done"
+
 
 _ROWS = 12  # hosts, or groups of them
 _WIDEST_STEP = 5  # columns

@@ -7,7 +7,7 @@ from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
 from shardctl.planning.hosts.sharing import Strategy
 from shardctl.planning.shard_map import Bucket, buckets
-from shardctl.rendering.hosts.loads import (
+from shardctl.rendering.hosts.hosts import (
     Quantity,
     group_name,
     quantities,

@@ -21,7 +21,6 @@ from shardctl.planning.quality.score import MIXED, Verdict, even_from_afar
 from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.shard_map import NUM_COLUMNS, NUM_ROWS, looked_up, whole_epoch
 from shardctl.rendering.quality.quality import best_line, measured_line
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.picture import (
     Bar,
     Heat,
@@ -158,6 +157,6 @@ def loaders_pictures(comparison: LoaderComparison, paper: Paper) -> tuple[Pictur
             caption="from how many shards a batch comes; the last bar is that of a uniform "
             "permutation.",
             marks=marks,
-            note="; ".join(f"{way.reader}: {as_options(way.refused)}" for way in refused),
+            note="; ".join(f"{way.reader}: {way.refused}" for way in refused),
         ),
     )

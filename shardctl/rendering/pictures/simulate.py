@@ -4,15 +4,69 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from shardctl.core.order.order import Order
+from shardctl.core.text import printable
 from shardctl.planning.shard_map import Strips, Visit
 from shardctl.planning.shard_map import strips as strips_of
 from shardctl.planning.simulate import Simulation
 from shardctl.rendering.text.picture import MORE, Line, Paper, Picture, Span, tick_line, words
-from shardctl.rendering.text.step_rows import epoch_starts, hues_of, shard_name, step_starts
 from shardctl.rendering.text.tables import display_width
+
+# The first blocks of an order as strips: names and hues of shards, ids, where batches begin.
+
+
+def shard_name(visit: Visit, strips: Strips, longest: int) -> str:
+    """Return what a shard is called: its number, after its split where there are several.
+
+    The name of a split is cut where all would be longer than `longest` letters, the number is not.
+    """
+    if not strips.several_splits:
+        return str(visit.shard)
+    number = f":{visit.shard}"
+    return printable(visit.split, max(1, longest - len(number))) + number
+
+
+def hues_of(visits: Sequence[Visit], count: int) -> list[int]:
+    """Return the hue of each visit's shard: another one than that of what is beside it.
+
+    A shard has the same hue wherever it is read; a new one takes the next of `count`, but not the
+    hue of the shard that was read in its slot, or right before it, up to then.
+    """
+    hues: dict[tuple[str, int], int] = {}
+    before: dict[int | None, int] = {}
+    fresh = 0
+    for visit in visits:
+        shard = (visit.split, visit.shard)
+        if shard not in hues:
+            fresh += before.get(visit.slot) == fresh % count
+            hues[shard] = fresh % count
+            fresh += 1
+        before[visit.slot] = hues[shard]
+    return [hues[visit.split, visit.shard] for visit in visits]
+
+
+def epoch_starts(visits: Sequence[Visit]) -> list[tuple[int, int]]:
+    """Return (position, epoch) where an epoch begins, with the first one if there are several."""
+    turns = (after for before, after in pairwise(visits) if after.epoch != before.epoch)
+    starts = [(visit.position, visit.epoch) for visit in turns]
+    return [(visits[0].position, visits[0].epoch), *starts] if starts else []
+
+
+def step_starts(order: Order, start: int, stop: int, most: int) -> list[tuple[int, int]] | None:
+    """Return (position, step) where batches begin in [start, stop), None where these are too many.
+
+    A batch that began before `start` is not among them; without batches there are none.
+    """
+    if not order.has_steps or start >= stop:
+        return []
+    first, last = order.steps_of([start, stop - 1])[0].tolist()
+    if last - first >= most:
+        return None
+    begun = [(order.positions_in_step(step).start, step) for step in range(first, last + 1)]
+    return begun[begun[0][0] < start :]
+
 
 _ROWS = {True: 16, False: 8}  # of slots, and of positions
 _VISITS = 256  # looked at

@@ -16,7 +16,6 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.stages import Pipeline
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import inert, printable
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.step_rows import pipeline_line
 
 WIDTH = 88  # what formatters of Python code default to
@@ -60,7 +59,7 @@ def order_comment(spec: str, order: Order) -> Iterator[str]:
     """Yield comments that name the pipeline, and what its order depends on unstated."""
     yield from comment(pipeline_line(spec, order))
     for text in order.assumptions:
-        yield from comment(f"assumed: {as_options(text)}")
+        yield from comment(f"assumed: {text}")
 
 
 def comment(text: str) -> Iterator[str]:

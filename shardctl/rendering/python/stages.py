@@ -9,8 +9,7 @@ from typing import Any
 
 from shardctl.core.order.order import Order, Origin
 from shardctl.core.phrase import phrase
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.core.stages.stages import (
     AssertCardinality,

@@ -48,7 +48,6 @@ from shardctl.rendering.report.elements import (
 )
 from shardctl.rendering.report.page import evaluation_body, hosts_body, quality_body, stated
 from shardctl.rendering.report.summary import Told, cards, of_unstated_hosts
-from shardctl.rendering.text.command_line import as_options
 from shardctl.rendering.text.picture import SHEET, Picture, Rise, tick_line, words
 from shardctl.rendering.text.tables import Column, Screen
 
@@ -260,8 +259,8 @@ def comparison_document(comparison: ReportComparison) -> Document:
             "a": _side(comparison.a),
             "b": _side(comparison.b),
         },
-        "notes": list(map(as_options, comparison.notes)),
-        "warnings": list(map(as_options, comparison.warnings)),
+        "notes": list(comparison.notes),
+        "warnings": list(comparison.warnings),
         "again": comparison.again,
     }
 

@@ -9,6 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from shardctl.core.dataset.dataset import Dataset, as_dataset
+from shardctl.core.phrase import option_name
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import SETTINGS
@@ -28,9 +29,7 @@ from shardctl.rendering.eval import eval_document
 from shardctl.rendering.hosts.hosts import hosts_document
 from shardctl.rendering.layout import size_record
 from shardctl.rendering.lint import lint_document
-from shardctl.rendering.quality.loaders import loaders_document
-from shardctl.rendering.quality.quality import quality_document
-from shardctl.rendering.text.command_line import as_options, option_name
+from shardctl.rendering.quality.quality import loaders_document, quality_document
 from shardctl.rendering.text.setting_origins import NOWHERE, SettingOrigins
 
 
@@ -48,12 +47,12 @@ def report_document(report: Report) -> Document:
         "num_hosts": report.num_hosts,
         "num_devices": report.num_devices,
         "predictable": _is_predictable(report),
-        "open": None if report.is_open is None else as_options(report.is_open),
+        "open": report.is_open,
         "assumed": dict(quality.assumed) if isinstance(quality, Quality) else {},
         "settings": [setting_record(item) for item in report.in_force],
         "again": again(report.question),
-        "notes": list(map(as_options, report.notes)),
-        "warnings": list(map(as_options, report.warnings)),
+        "notes": list(report.notes),
+        "warnings": list(report.warnings),
         "layout": part_document(report.layout, _layout),
         "shard_map": part_document(report.shard_map, shard_map_document),
         "strips": part_document(report.strips, _strips),
@@ -69,7 +68,7 @@ def report_document(report: Report) -> Document:
 
 
 def _assumptions(report: Report) -> Iterable[str]:
-    return () if isinstance(report.order, NotShown) else map(as_options, report.order.assumptions)
+    return () if isinstance(report.order, NotShown) else report.order.assumptions
 
 
 def _is_predictable(report: Report) -> bool | None:
@@ -94,7 +93,7 @@ def origins_of(report: Report) -> SettingOrigins:
 def part_document(part: Any, document: Callable[[Any], Document]) -> Document:
     """Return the document of a part of a report, or why it is not there."""
     if isinstance(part, NotShown):
-        return {"not_shown": as_options(part.reason)}
+        return {"not_shown": part.reason}
     return document(part)
 
 
@@ -133,8 +132,6 @@ def _strips(found: Strips) -> Document:
 
 # The command line that makes a report again, true in any folder of this machine.
 
-_MOST_LISTED = 4096  # characters of file names that a line may carry itself
-_STDIN = "-"
 _TEXTS = ("eval", "select", "ignore")  # options that are given once for each of their values
 _NOT_OPTIONS = ("specs", "fail_on")  # of `lint:`, which a report does not take
 
@@ -143,7 +140,7 @@ def again(question: ReportQuestion) -> str:
     """Return the command line that makes a report again, for a POSIX shell.
 
     It says every setting itself, also those that a shardctl.yaml says here, and no secret of a URL.
-    Names of files that are in no list are piped in, where they are few; else FILE stands for one.
+    FILE stands for a list of files that is in no file.
     """
     words = ["shardctl", "report"]
     if question.spec is not None:
@@ -155,12 +152,7 @@ def again(question: ReportQuestion) -> str:
         words += _option("--devices", question.devices)
     if question.loaders:
         words.append("--loaders")
-    line = shlex.join([*words, "-o", "report.html"])
-    names = question.settings.file_order
-    if names and _list_of_files(question) == _STDIN:
-        listed = shlex.join(["printf", "%s\\n", *names])
-        return f"{listed} | {line}"
-    return line
+    return shlex.join([*words, "-o", "report.html"])
 
 
 def _dataset(dataset: Dataset) -> Iterator[str]:
@@ -170,12 +162,11 @@ def _dataset(dataset: Dataset) -> Iterator[str]:
     """
     for folder in dataset.folders or (dataset,):
         ref = folder.reference or folder.data_dir
-        if ref is None:
-            found = shown(lambda folder=folder: as_dataset(folder.title))  # type: ignore[misc]
-            ref = folder.title if found == folder else "REF"
-            yield from _option("-d", ref)
-        else:
-            yield from _option("-d", ref_from_anywhere(ref, is_path=True))
+        if ref is not None:
+            ref = ref_from_anywhere(ref, is_path=True)
+        elif shown(lambda title=folder.title: as_dataset(title)) == folder:  # type: ignore[misc]
+            ref = folder.title
+        yield from _option("-d", ref or "REF")
 
 
 def _settings(question: ReportQuestion) -> Iterator[str]:
@@ -186,21 +177,13 @@ def _settings(question: ReportQuestion) -> Iterator[str]:
         if value == getattr(bare, setting.field):
             continue
         if setting.field == "file_order":
-            yield from _option(setting.option, _list_of_files(question))
+            yield from _option(setting.option, question.file_order_list or "FILE")
         elif setting.field == "stages":
             from shardctl.core.stages.text import text_of
 
             yield from _option(setting.option, text_of(_from_anywhere(value)))
         else:
             yield from _option(setting.option, setting.kind.to_document(value))
-
-
-def _list_of_files(question: ReportQuestion) -> str:
-    if question.file_order_list is not None:
-        return question.file_order_list
-    names = question.settings.file_order or ()
-    short = sum(map(len, names)) + len(names) <= _MOST_LISTED
-    return _STDIN if short and not any("\n" in name for name in names) else "FILE"
 
 
 def _from_anywhere(stages: Pipeline) -> Pipeline:
@@ -235,4 +218,4 @@ def _option(option: str, value: object) -> list[str]:
     if isinstance(value, bool):
         return [option if value else f"--no-{option.removeprefix('--')}"]
     text = str(value)
-    return [f"{option}={text}"] if text.startswith("-") and text != _STDIN else [option, text]
+    return [f"{option}={text}"] if text.startswith("-") else [option, text]

@@ -32,10 +32,17 @@ from shardctl.rendering.hosts.hosts import measure_cells
 from shardctl.rendering.layout import LEGEND, split_cells
 from shardctl.rendering.pictures.quality import order_picture
 from shardctl.rendering.pictures.simulate import strips_picture
-from shardctl.rendering.quality.loaders import going_on_cells, mixing_cells, mixing_legend
-from shardctl.rendering.quality.memory import memory_lines
-from shardctl.rendering.quality.metrics import LABELS, metric_cells
-from shardctl.rendering.quality.quality import epochs_line, hosts_line, measured_line
+from shardctl.rendering.quality.quality import (
+    LABELS,
+    epochs_line,
+    going_on_cells,
+    hosts_line,
+    measured_line,
+    memory_lines,
+    metric_cells,
+    mixing_cells,
+    mixing_legend,
+)
 from shardctl.rendering.report.document import again
 from shardctl.rendering.report.elements import (
     OPTION,

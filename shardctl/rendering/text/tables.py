@@ -21,12 +21,13 @@ from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from shardctl.core.columns import Cell as RowsCell
-from shardctl.core.columns import Records, filled, is_plain, listed, shared
+from shardctl.core.columns import Records, filled, listed, shared
 from shardctl.core.text import counted, inert, printable
 from shardctl.rendering.text.quantities import human_bytes
 
 WIDEST_PICTURE = 80  # columns, which the eye takes in at once
 _GAP = "  "
+_ASCII = bytes(range(32, 127))  # that can be printed
 _LONGEST_TEXT = 10_000  # characters of a cell on a terminal
 _WHOLE = 1 << 60  # characters of one in a pipe or a file
 _LEAST_WIDTH = 12  # columns a folded cell keeps, below which records read better
@@ -71,6 +72,7 @@ class Column:
     names_files: bool = False
     field: str = ""
     sizes: bool = False
+    digits: str = ""
     wrong: bool = False
 
 
@@ -78,24 +80,25 @@ def columns(words: str) -> list[Column]:
     """Return columns: each a field of the rows, and its heading where that is another.
 
     A sign before it is `<` for text, `!` for what is wrong, `*` for names of files (`!*` for those
-    of files that are wrong) and `~` for sizes in bytes. Blanks of a heading are written `_`,
-    and `_` is written twice.
+    of files that are wrong), `~` for sizes in bytes, a digit for so many decimals. Blanks of a
+    heading are written `_`, and `_` is written twice.
 
     >>> [(column.field, column.heading) for column in columns("*path=file num_examples=first_id")]
     [('path', 'file'), ('num_examples', 'first id')]
     """
     found = []
     for word in words.split():
-        named = word.lstrip("<!*~")
+        named = word.lstrip("<!*~0123456789")
         signs = word.removesuffix(named)
         field, _, heading = named.partition("=")
         found.append(
             Column(
                 heading=(heading or field).replace("_", " ").replace("  ", "_"),
-                align="left" if signs.strip("~") else "right",
+                align="left" if {*signs} & {*"<!*"} else "right",
                 names_files="*" in signs,
                 field=field,
                 sizes="~" in signs,
+                digits=f".{signs}f" if signs.isdigit() else "",
                 wrong="!" in signs,
             )
         )
@@ -124,7 +127,7 @@ def cell_of(value: object, column: Column) -> str:
         return "unknown" if value is None else human_bytes(int(str(value)))
     if value is None:
         return "" if column.align == "left" else "-"
-    return f"{value:,}"
+    return f"{value:,{column.digits}}"
 
 
 def grouped(records: Records) -> Records:
@@ -238,11 +241,15 @@ def _plain_widths(columns: Sequence[Column], rows: Records) -> list[int] | None:
             kinds = set(map(type, texts)) if isinstance(texts, list) else {int}
             if kinds == {int} and columns[at].align == "right":
                 texts = [str(min(texts)), str(max(texts))]
-            elif kinds != {str} or not is_plain("".join(texts)):
+            elif kinds != {str} or not _is_plain("".join(texts)):
                 return None
             widths[at] = max(widths[at], *map(len, texts))
     # Blanks at the ends of lines are for the slow way.
     return None if columns[-1].align == "left" else widths
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and not text.encode().translate(None, _ASCII)
 
 
 def _aligned(cell: RowsCell, width: int, column: Column) -> Any:
@@ -345,11 +352,7 @@ def elided(name: str, width: int) -> str | None:
 
 
 def _row(
-    cells: Sequence[str],
-    widths: Sequence[int],
-    columns: Sequence[Column],
-    *,
-    color: bool = False,
+    cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column], *, color: bool = False
 ) -> Iterator[str]:
     """Yield the lines of a row, without blanks at their ends."""
     folded = [_folded(cell, width) for cell, width in zip(cells, widths, strict=True)]

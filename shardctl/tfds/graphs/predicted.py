@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.build import build
+from shardctl.core.iteration.build import build, iteration_of_pass
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
-from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.order.order import Order
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import stages_of

@@ -10,8 +10,7 @@ from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.stages.fields import KernelPair
 from shardctl.core.stages.pipelines import parts_of

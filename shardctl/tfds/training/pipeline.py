@@ -11,8 +11,7 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, as_dataset
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.stages import Read
 from shardctl.core.text import counted, quoted

@@ -19,8 +19,7 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import sorted_reads
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.reads import settings_of_read
-from shardctl.core.settings.short_form import stages_of
+from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages.stages import Read
 from shardctl.core.text import quoted
 from shardctl.core.tfds_rules import OTHER_FORMATS

@@ -49,7 +49,7 @@ def test_an_order_continues_on_the_same_hosts_alone(options: dict[str, object]) 
 def test_without_a_seed_hosts_go_on_and_a_log_needs_no_mode(mode: dict[str, object]) -> None:
     ResumeOptions(consumed=(1,), hosts=2, **mode).check()  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="a log says what was seen"):
-        ResumeOptions(seen="log", **mode).check()  # type: ignore[arg-type]
+        ResumeOptions(seen="log", **mode).check()
 
 
 def test_what_is_given_keeps_zeros() -> None:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.core.dataset.shard_names import shard_names
+from shardctl.core.instructions.reads import shard_names
 from tests.cases import check_cases
 
 # With the index in the name, twice in it, in the folder, in both, nowhere; and what `%` would read.

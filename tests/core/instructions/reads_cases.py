@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardctl.core.instructions.named_files import NamedFiles
-from shardctl.core.instructions.reads import Reads
+from shardctl.core.instructions.reads import NamedFiles, Reads
 
 
 def named_reads(

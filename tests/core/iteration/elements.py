@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from shardctl.core.iteration.build import build
+from shardctl.core.iteration.build import build, iteration_of_pass
 from shardctl.core.iteration.iteration import EVERYTHING, Iteration, Node
 from shardctl.core.iteration.nodes.source import NOTHING
-from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.generator import ScriptSeeds
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.stages.part import Stage

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from shardctl.core.iteration.build import iteration_of_pass
 from shardctl.core.iteration.nodes.shuffle import Shuffle as Shuffled
 from shardctl.core.iteration.nodes.source import Source
-from shardctl.core.iteration.passes import iteration_of_pass
 from shardctl.core.shuffle.buffer import shuffle_permutation
 from shardctl.core.shuffle.generator import SeedGenerator
 from shardctl.core.shuffle.passes import Loop, iterators_per_pass

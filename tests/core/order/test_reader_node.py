@@ -30,7 +30,7 @@ def _node(**settings: Any) -> ReaderNode:
     ranges = [SplitRange(split=SPLIT, start=0, stop=31)]
     order = ReaderOrder(DATASET, ranges, ReadSettings(**settings))
     size = None if order.settings.repeat_files else order.epoch_size
-    tickets = Tickets.of(size=size, reader=0, num_readers=1)
+    tickets = Tickets(size=size, reader=0, num_readers=1)
     return ReaderNode(order, tickets, ScriptSeeds(order.settings.global_seed))
 
 

@@ -15,7 +15,7 @@ def test_a_ticket_holds_the_reader_the_reading_and_the_position() -> None:
     def check(case: tuple[int, int, int, int]) -> None:
         size, num_readers, reading, place = case
         several = [
-            Tickets.of(size=size, reader=reader, num_readers=num_readers)
+            Tickets(size=size, reader=reader, num_readers=num_readers)
             for reader in range(num_readers)
         ]
         positions = np.array([place % size, size - 1])
@@ -34,7 +34,7 @@ def test_a_ticket_holds_the_reader_the_reading_and_the_position() -> None:
 
 
 def test_more_readings_than_a_ticket_counts_are_refused() -> None:
-    tickets = Tickets.of(size=1 << 50, reader=3, num_readers=4)
+    tickets = Tickets(size=1 << 50, reader=3, num_readers=4)
     assert tickets.first(2**11 - 1) > 0
     with pytest.raises(UsageError, match="2,048 times and more"):
         tickets.first(2**11)

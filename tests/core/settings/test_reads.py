@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.settings.reads import settings_of_read
+from shardctl.core.settings.short_form import settings_of_read
 from shardctl.core.stages.stages import Pipeline, Read
 from shardctl.core.stages.text import parse_stages
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shardctl.core.shuffle.seeds import KernelSeeds, seeds_of_iterator, shuffle_kernel_seeds
+from shardctl.core.tfds_rules import PHILOX_KEY_STEPS, PHILOX_MULTIPLIERS, PHILOX_ROUNDS
 
 EDGE_SEEDS = [0, 1, -1, 2**31 - 2, 2**31 - 1, 2**31, 1 - 2**31, 2 * (2**31 - 1), 7 * (2**31 - 1)]
 EDGE_SEEDS += [2**32, 2**63 - 1, 2**63, -(2**63), 2**64, 10**30, -(10**31), 10**400]
@@ -57,3 +58,24 @@ def iterator_seeds(
     """Return the seeds that an iterator of a shuffle draws from."""
     kernel = shuffle_kernel_seeds(op_seed, global_seed, op_index=op_index)
     return kernel if reshuffle is False else seeds_of_iterator(kernel, iterator_index)
+
+
+def philox_block(seed: int, seed2: int, block: int) -> tuple[int, int, int, int]:
+    """Return the four 32-bit samples of one block, in plain Python.
+
+    The key is `seed` and the counter is (block, seed2), each 64 bits with the low word first, as
+    TensorFlow sets them (tsl/lib/random/philox_random.h).
+
+    >>> [f"{sample:08x}" for sample in philox_block(0, 0, 0)]
+    ['6627e8d5', 'e169c58d', 'bc57ac4c', '9b00dbd8']
+    """
+    seed, seed2, block = int(seed), int(seed2), int(block)
+    key_0, key_1 = seed & 0xFFFFFFFF, seed >> 32
+    x0, x1, x2, x3 = block & 0xFFFFFFFF, block >> 32, seed2 & 0xFFFFFFFF, seed2 >> 32
+    (multiplier_0, multiplier_1), (step_0, step_1) = PHILOX_MULTIPLIERS, PHILOX_KEY_STEPS
+    for _ in range(PHILOX_ROUNDS):
+        low, high = x0 * multiplier_0, x2 * multiplier_1
+        x0, x1 = (high >> 32) ^ x1 ^ key_0, high & 0xFFFFFFFF
+        x2, x3 = (low >> 32) ^ x3 ^ key_1, low & 0xFFFFFFFF
+        key_0, key_1 = (key_0 + step_0) & 0xFFFFFFFF, (key_1 + step_1) & 0xFFFFFFFF
+    return x0, x1, x2, x3

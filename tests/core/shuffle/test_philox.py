@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shardctl.core.shuffle.philox import philox_block, philox_samples
+from shardctl.core.shuffle.philox import philox_samples
 from shardctl.errors import UsageError
+from tests.core.shuffle.shuffle_oracles import philox_block
 
 # Random123 1.14, tests/kat_vectors, "philox4x32 10": counter words, key words, result.
 PUBLISHED = [

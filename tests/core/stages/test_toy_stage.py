@@ -78,7 +78,8 @@ class SwappedIteration(Derived):
         partners: Int64s = elements ^ 1
         return np.where(partners < self._child.pulled, partners, elements)
 
-    _outputs_of = _inputs_of
+    def _outputs_of(self, inputs: Int64s) -> Int64s:
+        return self._inputs_of(inputs)
 
 
 @pytest.fixture(autouse=True)

@@ -16,11 +16,10 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.documents import to_csv
+from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.files.plan_file import (
     instruction_rows,
-    plan_json,
-    plan_yaml,
+    plan_document,
 )
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
@@ -34,11 +33,11 @@ ONE_RECORD = (
 
 
 def as_json(plan: ResumePlan, **extra: Any) -> str:
-    return "".join(plan_json(plan, extra))
+    return "".join(to_json({**plan_document(plan), **extra}))
 
 
 def as_yaml(plan: ResumePlan, **extra: Any) -> str:
-    return "".join(plan_yaml(plan, extra))
+    return "".join(to_yaml({**plan_document(plan), **extra}))
 
 
 def test_an_instruction_takes_a_line() -> None:

@@ -87,7 +87,5 @@ def test_a_scheme_that_nobody_knows_is_one_line() -> None:
 def test_a_missing_package_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("fsspec")
     monkeypatch.setitem(__import__("sys").modules, "adlfs", None)
-    with pytest.raises(
-        MissingDependencyError, match="reading abfs:// needs a package: pip install"
-    ):
+    with pytest.raises(MissingDependencyError, match=r"reading abfs:// needs a package: .*adlfs"):
         store_of("abfs://c@a/x").status("abfs://c@a/x")

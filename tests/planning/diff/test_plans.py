@@ -17,7 +17,7 @@ from shardctl.files.plan_file import plan_json
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.plan import plan
 from shardctl.planning.resume.resume import resume
-from shardctl.rendering.diff.plans import plans_document
+from shardctl.rendering.diff.diff import plans_document
 from shardctl.rendering.plan import plan_document
 from tests.cases import check_cases
 from tests.core.instructions.reads_cases import named_reads

@@ -6,8 +6,9 @@ import pytest
 
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.answer import ArrangedSplit, Arrangement
-from shardctl.readers.index.arranged_files import ArrangedFiles, patterned
 from shardctl.readers.index.counting.counting import Counts
+from shardctl.readers.index.index import ArrangedFiles
+from shardctl.readers.index.tfds_metadata import patterned
 from shardctl.readers.records.contents import Damage, FileContents
 
 NAMES = ("d-train.tfrecord-00000-of-00002", "d-train.tfrecord-00001-of-00002")
@@ -83,5 +84,5 @@ def test_broken_files_are_left_out_with_their_names_and_versions() -> None:
 
 
 def test_without_counts_there_are_names_alone() -> None:
-    answer = arranged(*NAMES).index(None, keep_going=False, seconds=0)
+    answer = arranged(*NAMES).index(counts(-1, -1), keep_going=False, seconds=0)
     assert (answer.splits, answer.num_files, answer.num_counted) == ((), 2, 0)

@@ -13,35 +13,31 @@ from shardctl.errors import MissingDependencyError
 from shardctl.readers.index.counting import local_runner
 from shardctl.readers.records import read_file
 from shardctl.readers.records.contents import FileContents
-from shardctl.readers.verifying.file_checks import FileToRead, read_record_files
+from shardctl.readers.verifying.file_checks import Place, read_record_files
 from tests.record_files import framed, header
 
 
-def files(folder: Path, count: int) -> list[FileToRead]:
-    return [
-        ((0, shard), str(folder / str(shard)), 17 * shard * (shard < 50)) for shard in range(count)
-    ]
+def files(folder: Path, count: int) -> dict[Place, tuple[str, int]]:
+    return {(0, shard): (str(folder / str(shard)), 17 * shard) for shard in range(count)}
 
 
 def test_every_file_is_answered_once(tmp_path: Path) -> None:
     for shard in range(50):
         (tmp_path / str(shard)).write_bytes(framed(*[b"x"] * shard))
     told: list[tuple[str, int, int]] = []
-    num_bytes = sum(17 * shard for shard in range(50))
     found = dict(
         read_record_files(
-            files(tmp_path, 51),
-            "tfrecord",
-            watch=lambda *report: told.append(report),
+            files(tmp_path, 51), "tfrecord", watch=lambda *report: told.append(report)
         )
     )
     assert {place[1]: contents.num_records for place, contents in found.items()} == {
         **{shard: shard for shard in range(50)},
         50: None,
     }
-    assert {what for what, _, _ in told} == {"bytes"}
+    num_bytes = sum(17 * shard for shard in range(51))
     assert told[-1] == ("bytes", num_bytes, num_bytes)
-    assert [done for _, done, _ in told] == sorted(done for _, done, _ in told)
+    done = [count for _, count, _ in told]
+    assert done == sorted(done)
 
 
 @pytest.mark.parametrize("alone", [-1, 100])

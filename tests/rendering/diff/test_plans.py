@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing
 from shardctl.planning.diff.plans import diff_plans
-from shardctl.rendering.diff.plans import plans_annotation, plans_document, plans_table
+from shardctl.rendering.diff.diff import plans_annotation, plans_document, plans_table
 from shardctl.rendering.text.tables import PLAIN, Screen
 from tests.core.instructions.reads_cases import named_reads
 from tests.planning.diff.diff_cases import dataset_of

@@ -7,9 +7,10 @@ import pytest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.diff.diff import PinnedOrder, diff
 from shardctl.planning.snapshot import snapshot
-from shardctl.rendering.diff.diff import Hints, diff_document
-from shardctl.rendering.diff.plans import (
+from shardctl.rendering.diff.diff import (
     CheckedFile,
+    Hints,
+    diff_document,
     several_annotation,
     several_document,
     several_table,

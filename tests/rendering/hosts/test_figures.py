@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardctl.rendering.hosts.loads import (
+from shardctl.rendering.hosts.hosts import (
     figures,
     group_name,
     refused_numbers,

@@ -8,7 +8,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.hosts.hosts import hosts
 from shardctl.planning.shard_map import buckets
-from shardctl.rendering.hosts.loads import Quantity, quantities, told, told_of_padding
+from shardctl.rendering.hosts.hosts import Quantity, quantities, told, told_of_padding
 from tests.rendering.hosts.host_plans import TOY, plan
 
 EVEN, FILES, EXAMPLES = range(3)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.files.documents import to_csv
 from shardctl.readers.index.check import FileChange, IndexCheck
-from shardctl.rendering.index.check import (
+from shardctl.rendering.index import (
     check_document,
     check_rows,
     check_table,

@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.files.documents import to_csv, to_yaml
 from shardctl.readers.index.answer import BrokenFile, Index, IndexedSplit, NameProblem
-from shardctl.rendering.index.index import (
+from shardctl.rendering.index import (
     index_document,
     index_rows,
     index_table,

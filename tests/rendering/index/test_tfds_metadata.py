@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.readers.index.tfds_metadata import Rename, TfdsMetadata, TfdsSplit
-from shardctl.rendering.index.tfds_metadata import (
+from shardctl.rendering.index import (
     tfds_metadata_document,
     tfds_metadata_rows,
     tfds_metadata_table,

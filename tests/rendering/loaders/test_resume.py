@@ -7,8 +7,9 @@ import re
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
+from shardctl.files.documents import to_json
 from shardctl.planning.resume.resume import resume_loader
-from shardctl.rendering.resume import resume_json, resume_rows, resume_table
+from shardctl.rendering.resume import resume_document, resume_rows, resume_table
 from shardctl.rendering.text.tables import Screen
 
 FILES = (ShardFiles(pattern="toy-train-\0", num_shards=4),)
@@ -33,7 +34,7 @@ def test_runs_of_a_shuffle_are_counted_and_not_shown() -> None:
 
 
 def test_programs_read_the_same() -> None:
-    document = json.loads("".join(resume_json(PLAN, None)))
+    document = json.loads("".join(to_json(resume_document(PLAN, None))))
     assert list(document)[:2] == ["format_version", "kind"]
     assert document["kind"] == "resume"
     assert document["pipeline"]["loader"] == "torch"
@@ -52,5 +53,5 @@ def test_rows_are_those_of_any_plan() -> None:
 def test_what_is_not_listed_is_none() -> None:
     settings = {"loader": "torch", "shuffle_seed": 1}
     plan = resume_loader("imagenet2012", "train[:200_000]", settings, consumed=0)
-    assert json.loads("".join(resume_json(plan, None)))["file_instructions"] is None
+    assert json.loads("".join(to_json(resume_document(plan, None))))["file_instructions"] is None
     assert list(resume_rows(plan, None).rows()) == []

@@ -7,7 +7,7 @@ from math import comb
 import pytest
 
 from shardctl.planning.quality.loaders.compare import LoaderComparison, compare_loaders
-from shardctl.rendering.quality.loaders import loaders_table
+from shardctl.rendering.quality.quality import loaders_table
 from shardctl.rendering.text.tables import Screen, display_width
 from tests.planning.quality.quality_orders import even_dataset
 from tests.rendering.pictures.drawn import drawn

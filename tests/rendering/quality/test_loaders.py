@@ -8,7 +8,7 @@ import pytest
 
 from shardctl.files.documents import to_json
 from shardctl.planning.quality.loaders.compare import Ending, LoaderComparison, compare_loaders
-from shardctl.rendering.quality.loaders import (
+from shardctl.rendering.quality.quality import (
     ends,
     loaders_document,
     loaders_rows,

@@ -12,8 +12,7 @@ from shardctl.core.dataset.dataset import Dataset, ExampleSize
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import Quality, quality
-from shardctl.rendering.quality.memory import memory_lines, memory_record
-from shardctl.rendering.text.command_line import as_options
+from shardctl.rendering.quality.quality import memory_lines, memory_record
 from shardctl.rendering.text.tables import PLAIN, Screen, paragraphs
 from tests.planning.quality.quality_orders import even_dataset
 
@@ -22,7 +21,7 @@ _PARTLY = replace(_SIZE, unknown=("image", "name"))
 
 
 def _text(plan: Quality, screen: Screen) -> Iterator[str]:
-    return paragraphs(screen, *map(as_options, memory_lines(plan)))
+    return paragraphs(screen, *memory_lines(plan))
 
 
 def _dataset(size: ExampleSize | None, num_bytes: int | None = None) -> Dataset:

@@ -9,12 +9,13 @@ from typing import Any
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.quality.quality import Part, quality
 from shardctl.planning.quality.score import Metric, score_of
-from shardctl.rendering.quality.metrics import (
+from shardctl.rendering.quality.quality import (
     LABELS,
     metric_table,
     part_table,
+    quality_document,
+    quality_table,
 )
-from shardctl.rendering.quality.quality import quality_document, quality_table
 from shardctl.rendering.text.tables import PLAIN
 from tests.planning.quality.quality_orders import even_dataset
 

@@ -16,8 +16,7 @@ from shardctl.readers.layout_document import dataset_from_layout
 from shardctl.rendering.eval import eval_document
 from shardctl.rendering.hosts.hosts import hosts_document
 from shardctl.rendering.lint import lint_document
-from shardctl.rendering.quality.loaders import loaders_document
-from shardctl.rendering.quality.quality import quality_document
+from shardctl.rendering.quality.quality import loaders_document, quality_document
 from shardctl.rendering.report.document import origins_of, report_document
 from shardctl.rendering.text.setting_origins import NOWHERE
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from shardctl.planning.quality.quality import Quality
 from shardctl.planning.report.shown import NotShown
-from shardctl.rendering.quality.metrics import LABELS
+from shardctl.rendering.quality.quality import LABELS
 from tests.rendering.report.reports import lacking, mnist, section, shared, text_of
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.dataset.dataset import Split
-from shardctl.rendering.text.shards import Shards, told
+from shardctl.rendering.pictures.layout import Shards, told
 
 
 def shards(lengths: tuple[int, ...], sizes: tuple[int | None, ...] | None = None) -> Shards:

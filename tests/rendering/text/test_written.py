@@ -7,7 +7,7 @@ from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.planning.snapshot import snapshot
-from shardctl.rendering.text.written import plan_written, snapshot_written
+from shardctl.rendering.resume import plan_written, snapshot_written
 from tests.planning.resume.resume_cases import TOY
 
 

@@ -7,14 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from shardctl.core.arrays import Int64s
-from shardctl.core.iteration.iteration import (
-    EVERYTHING,
-    Derived,
-    Iteration,
-    Node,
-    Repeating,
-)
-from shardctl.core.iteration.nodes.joined import Joined
+from shardctl.core.iteration.iteration import EVERYTHING, Derived, Iteration, Node, Repeating
+from shardctl.core.iteration.nodes.repeat import Joined
 from shardctl.core.shuffle.buffer import ShuffleReplay
 from shardctl.core.shuffle.generator import SeedGenerator, TakenSeeds
 from shardctl.core.shuffle.permutations import shuffled_codes

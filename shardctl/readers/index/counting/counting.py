@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from shardctl.core.progress import Watch
+from shardctl.core.progress import Watch, watching
 from shardctl.files.stores.store import StoredFile
 from shardctl.readers.index.counting.known import Known
 from shardctl.readers.index.counting.local_runner import LocalRunner
@@ -52,14 +52,17 @@ def count_files(
     runner: Runner | None = None,
     jobs: int | None = None,
     keep_going: bool = False,
+    listed: bool = True,
     watch: Watch | None = None,
 ) -> Counts:
     """Return what files hold; without `keep_going` up to the first broken one in their order.
 
     A file that changed just now may change again and keep its time of change, so that its version
-    would not tell (git calls it racily clean). It is counted last, when that time is over.
+    would not tell (git calls it racily clean). It is counted last, when that time is over. Without
+    `listed` nothing is said of the files but their paths, at which anything may be.
     """
-    counting = _Counting(files, file_format, known, checksums, keep_going, watch)
+    watch = watch or watching()
+    counting = _Counting(files, file_format, known, checksums, keep_going, listed, watch)
     return counting.run(runner or LocalRunner(jobs=jobs, told=counting.told))
 
 
@@ -71,10 +74,12 @@ class _Counting:
         known: Known,
         checksums: bool,
         keep_going: bool,
+        listed: bool,
         watch: Watch | None,
     ) -> None:
         self._files, self._format, self._known = files, file_format, known
         self._checksums, self._keep_going, self._watch = checksums, keep_going, watch
+        self._listed = listed
         self._num_bytes = 0 if watch is None else sum(file.num_bytes for file in files)
         self._done = self._read = 0  # bytes of files that are done, and of what was read
         self._stop = len(files)  # none from here on is asked for
@@ -104,6 +109,7 @@ class _Counting:
             file=self._files[index],
             file_format=self._format,
             checksums=self._checksums,
+            listed=self._listed,
         )
 
     def _tasks(self) -> Iterator[FileToCount]:
@@ -148,7 +154,8 @@ class _Counting:
             self._reported = now
             total, num_bytes = len(self._files), self._num_bytes
             done = self._found.num_known + self._found.num_counted
-            self._watch("files", total if last else done, total)
+            if self._listed:
+                self._watch("files", total if last else done, total)
             if num_bytes:
                 read = min(max(self._done, self._read), num_bytes)
                 self._watch("bytes", num_bytes if last else read, num_bytes)

@@ -122,10 +122,7 @@ def _contents(
     file: StoredFile, num_records: int, *, checked: Any = "framing", compression: Any = None
 ) -> FileContents:
     return FileContents(
-        num_records=num_records,
-        num_bytes=file.num_bytes,
-        checked=checked,
-        compression=compression,
+        num_records=num_records, num_bytes=file.num_bytes, checked=checked, compression=compression
     )
 
 

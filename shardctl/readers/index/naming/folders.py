@@ -111,8 +111,7 @@ def _names(store: Store, folder: str) -> list[str]:
 # Folders that are called by what is in them. Those that are called by a format, `parquet`, are not
 # among them: what is above them is as often a disk, or a project, as a dataset.
 _PLAIN = re.compile(
-    r"data|dataset|datasets|files|shards?|records?|default|main|raw|tmp|snapshots",
-    re.IGNORECASE,
+    r"data|dataset|datasets|files|shards?|records?|default|main|raw|tmp|snapshots", re.IGNORECASE
 )
 # Folders of Hugging Face's caches: fingerprints and commits, and what is of the hub.
 _HASH = re.compile(r"[0-9a-f]{16}|[0-9a-f]{40}|[0-9a-f]{64}")

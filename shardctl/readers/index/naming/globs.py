@@ -9,7 +9,7 @@ such as `[[:digit:]]`, and a backslash that takes the meaning from what follows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import pairwise
 
@@ -210,3 +210,26 @@ def sharded_regex(name: str) -> tuple[re.Pattern[str], int | None] | None:
     text = rf"{_translated(prefix)}{divided}(?P<index>[0-9]+)[-_]of[-_](?P<total>[0-9]+){ending}"
     count = None if found["count"] == "*" else int(found["count"])
     return re.compile(text, re.DOTALL), count
+
+
+def name_matcher(name: str) -> Callable[[str], bool] | None:
+    """Return whether a name is one that a glob or `prefix@N` means; None of a plain name."""
+    sharded = sharded_regex(name)
+    if sharded is not None:
+        return shard_matcher(*sharded)
+    if is_glob(name):
+        regex = glob_regex("*" if name == ANY_FOLDERS else name)
+        return lambda other: regex.fullmatch(other) is not None
+    return None
+
+
+def shard_matcher(
+    regex: re.Pattern[str], count: int | None, start: int = 0
+) -> Callable[[str], bool]:
+    """Return whether a text, from a place on, is that of one of `count` shards."""
+
+    def is_shard(text: str) -> bool:
+        found = regex.fullmatch(text, start)
+        return found is not None and (count is None or int(found["total"]) == count)
+
+    return is_shard

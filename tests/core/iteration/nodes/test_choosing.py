@@ -7,7 +7,7 @@ import random
 import pytest
 
 from shardctl.core.iteration.nodes.batch import Batch
-from shardctl.core.iteration.nodes.choosing import Chosen
+from shardctl.core.iteration.nodes.directed import Chosen
 from shardctl.core.iteration.nodes.source import Source
 from shardctl.core.stages.stages import (
     ChooseFromDatasets,

@@ -11,8 +11,7 @@ import pytest
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.iteration import EVERYTHING, INFINITE, UNKNOWN
 from shardctl.core.iteration.nodes import directed
-from shardctl.core.iteration.nodes.choosing import Chosen
-from shardctl.core.iteration.nodes.directed import Directed, DirectedIteration
+from shardctl.core.iteration.nodes.directed import Chosen, Directed, DirectedIteration
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.core.mixture import turns
 from shardctl.core.stages.part import Source, Stage

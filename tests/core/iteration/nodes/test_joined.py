@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from shardctl.core.iteration.nodes.batch import Batch
-from shardctl.core.iteration.nodes.joined import Joined, in_order
+from shardctl.core.iteration.nodes.repeat import Joined, in_order
 from shardctl.core.iteration.nodes.source import Source
 from tests.core.iteration.elements import check_lookups
 

@@ -9,9 +9,9 @@ import pytest
 
 from shardctl.core.iteration.build import build
 from shardctl.core.iteration.nodes.repeat import Repeat as RepeatNode
-from shardctl.core.iteration.nodes.sharing import certain_left
 from shardctl.core.iteration.nodes.source import NOTHING
 from shardctl.core.iteration.nodes.source import Source as SourceNode
+from shardctl.core.iteration.nodes.zipped import certain_left
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.stages import (
     Cache,

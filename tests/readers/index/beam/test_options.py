@@ -19,7 +19,6 @@ from shardctl.readers.index.beam_runner import beam_options
         (["--runer=x"], r"Beam knows no option '--runer'"),
         (["--direct_num_worker", "2"], "knows no option '--direct_num_worker'"),
         (["two"], "'two' belongs to no option"),
-        (["--streaming", "two"], "'two' belongs to no option"),
         (["--direct_num_workers=two"], "invalid int value: 'two'"),
         (["--direct_num_workers"], "expected one argument"),
         (["--direct_running_mode=threads"], "invalid choice: 'threads'"),

@@ -11,7 +11,7 @@ from shardctl.files.stores.stores import LocalStore
 from shardctl.readers.index.index import index
 from shardctl.readers.records.read_file import FORMATS, count_file, format_of
 from shardctl.readers.records.sidecars import Sidecars
-from shardctl.rendering.index.index import summary
+from shardctl.rendering.index import summary
 from tests.byte_sources import RECORDED
 from tests.record_files import framed
 from tests.tfds_datasets import build_dataset

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.planning.eval.eval import Evaluation, evaluate, host_groups
-from shardctl.rendering.text.step_rows import hosts_of, state_of, step_pieces, step_window
+from shardctl.rendering.pictures.eval import hosts_of, state_of, step_pieces, step_window
 from tests.rendering.pictured import dataset
 
 

@@ -1,4 +1,4 @@
-"""Names, hues and ids of the shards that slots read, and where batches and epochs begin."""
+"""Names and hues of the shards that slots read, and where batches and epochs begin."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ from typing import Any
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.planning.shard_map import Strips, strips
 from shardctl.planning.simulate import Simulation, simulate
-from shardctl.rendering.text.step_rows import (
+from shardctl.rendering.pictures.simulate import (
     epoch_starts,
     hues_of,
-    ids_text,
     shard_name,
     step_starts,
 )
@@ -42,19 +41,6 @@ def test_a_shard_keeps_its_hue_and_a_new_one_differs_from_that_before_it() -> No
         *((0, 4), (0, 4)),
     ]
     assert hues_of(found.visits, 2) == [0, 1, 0, 1, 1, 0, 1, 0, 0, 0]
-
-
-def test_ids_are_a_run_or_written_one_by_one() -> None:
-    found, simulation = visits(3, 2, cycle=2, block=2)
-    assert [ids_text(visit, simulation.order) for visit in found.visits] == ["0–1", "3–4", "2"]
-    found, simulation = visits(12, buffer=12, buffer_seed=1, host="0/2")
-    (visit,) = found.visits
-    ids = [str(i) for i in simulation.ids().tolist()]
-    assert len(ids) == 6
-    assert ids_text(visit, simulation.order) == ", ".join(ids)
-    found, simulation = visits(30, buffer=30, buffer_seed=1)
-    ids = [str(i) for i in simulation.ids().tolist()]
-    assert ids_text(found.visits[0], simulation.order) == ", ".join([*ids[:6], "…", ids[-1]])
 
 
 @few_or_many(25, 100)

@@ -1,1 +1,0 @@
-"""The table, the layout file and the changes of `index`."""
