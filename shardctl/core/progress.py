@@ -26,9 +26,9 @@ _LESS = "take fewer --epochs, or a part as train[:1%]"
 
 
 @contextlib.contextmanager
-def watched_by(watch: Watch) -> Iterator[None]:
-    """Report the work in this block, unless it is given a watch of its own."""
-    before = _watching.set(watch)
+def watched_by(watch: Watch | None) -> Iterator[None]:
+    """Report the work in this block, unless it has a watch of its own; None changes nothing."""
+    before = _watching.set(watch or _watching.get())
     try:
         yield
     finally:

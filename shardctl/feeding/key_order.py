@@ -29,7 +29,7 @@ from shardctl.files.position_file import PositionRecord, position_text
 from shardctl.planning.file_formats import why_not_as_dataset
 from shardctl.planning.order import PlannedOrder, plan_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
-from shardctl.tfds.position.derived import SHAREABLE, check_same_order, records_of, stretch_of
+from shardctl.tfds.position.counting import SHAREABLE, check_same_order, records_of, stretch_of
 
 _CHUNK = 1 << 16  # keys made at once; some of the time goes into the first of them
 _KEPT = 4  # threads that read ahead are in two of them where one ends

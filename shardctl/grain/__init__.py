@@ -9,8 +9,7 @@ What the model sees is what `tfds.load` with these settings would hand out, batc
 Importing this imports neither Grain nor TensorFlow, and reading needs no TensorFlow.
 """
 
-from shardctl.grain.loader import data_loader, fit_epochs, keep_texts, map_dataset
-from shardctl.grain.sampler import Sampler
+from shardctl.grain.loader import Sampler, data_loader, fit_epochs, keep_texts, map_dataset
 from shardctl.grain.states import consumed
 
 __all__ = ["Sampler", "consumed", "data_loader", "fit_epochs", "keep_texts", "map_dataset"]

@@ -13,13 +13,7 @@ from shardctl.core.loaders.library import Source, library
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.loaders.library import Library, element_of, refused
-from shardctl.planning.quality.loaders.ways import (
-    OTHER_BUFFER,
-    Way,
-    buffer_seed_of,
-    seed_of,
-    way,
-)
+from shardctl.planning.quality.loaders import ways
 from shardctl.rendering.python.source import call, keywords, literal
 
 # How many examples are handed on at once where no batches are asked for.
@@ -105,15 +99,15 @@ def stacked(indices):
             "Grain's own get_state and set_state go on exactly too, with as many workers as before"
         )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield its sampler, and the shuffle of windows."""
         state = {"continued": "exactly", "by": "get_state"}
-        seed, buffer_seed = seed_of(settings), buffer_seed_of(settings)
-        yield way(settings, "grain", "Grain: IndexSampler", **state, shuffle_seed=seed)
-        window = OTHER_BUFFER if settings.buffer is None else settings.buffer
+        seed, buffer_seed = ways.seed_of(settings), ways.buffer_seed_of(settings)
+        yield ways.way(settings, "grain", "Grain: IndexSampler", **state, shuffle_seed=seed)
+        window = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
         own: dict[str, Any] = {"buffer": window, "buffer_seed": buffer_seed, "held": window}
         own |= {"host_by": "examples", "drop_shard_remainder": False}
-        yield way(settings, "grain", f"Grain: window shuffle({window:,})", **state, **own)
+        yield ways.way(settings, "grain", f"Grain: window shuffle({window:,})", **state, **own)
 
 
 def _seed(asked: Asked) -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import importlib
 import importlib.util
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -22,13 +22,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, element_of
 from shardctl.loaders.real_data import rows_of_files
-from shardctl.planning.quality.loaders.ways import (
-    OTHER_BUFFER,
-    Way,
-    seed_of,
-    settings_for,
-    way,
-)
+from shardctl.planning.quality.loaders import ways
 from shardctl.readers.verifying.file_checks import file_path
 from shardctl.rendering.python.source import call, comment, keywords, literal
 
@@ -157,15 +151,15 @@ class HuggingFace(OfDataLoader):
                 "none"
             )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield streams, of the newest versions before and after their order changed, and by index.
 
         A version that is named is the only one. Tables stand for a format that it has no reader of.
         """
-        buffer = OTHER_BUFFER if settings.buffer is None else settings.buffer
-        seed, proven = seed_of(settings), self.loader.proven
+        buffer = ways.OTHER_BUFFER if settings.buffer is None else settings.buffer
+        seed, proven = ways.seed_of(settings), self.loader.proven
         usual = [next(v for v in reversed(proven) if v.startswith("4.")), proven[-1]]
-        named = settings_for(settings, "hf").loader_version
+        named = ways.settings_for(settings, "hf").loader_version
         for version in usual if named is None else [named]:
             own: dict[str, Any] = {"streaming": True, "shuffle_seed": seed, "buffer": buffer}
             if settings.arrow is None and not is_read(file_format):
@@ -174,9 +168,9 @@ class HuggingFace(OfDataLoader):
                 own["input_shards"] = None
             own |= {"access": "in a row", "continued": "loses examples", "by": "state_dict"}
             reader = f"HF {version}: shuffle({buffer:,})"
-            yield way(settings, "hf", reader, loader_version=version, held=buffer, **own)
+            yield ways.way(settings, "hf", reader, loader_version=version, held=buffer, **own)
         of_streams = dict.fromkeys(("input_shards", "arrow", "before_shuffle"))
-        yield way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
+        yield ways.way(settings, "hf", "HF: Dataset.shuffle", shuffle_seed=seed, **of_streams)
 
     def _of_source(self, asked: Asked, source: Source) -> Any:
         """Return the dataset that `datasets` makes of a source: tables, or rows of a generator."""
@@ -243,31 +237,29 @@ def _streamed_on(asked: Asked, stop: Stop) -> Iterator[str]:
 
 def _called(dataset: Any, name: str) -> Any:
     """Return a stream behind one of the calls of `BEFORE_SHUFFLE`, with every example as it was."""
-    features, other = dataset.features, "_another_column"
-    match name:
-        case "map" | "filter":
-            return dataset.map(_itself) if name == "map" else dataset.filter(_any)
-        case "remove_columns" | "add_column":  # the latter is a map itself
-            more = dataset.map(_with_another)
-            return more if name == "add_column" else more.remove_columns(other)
+    other = "_another_column"
+    of_rows: dict[str, Callable[[], Any]] = {
+        "map": lambda: dataset.map(_itself),
+        "filter": lambda: dataset.filter(_any),
+        "add_column": lambda: dataset.map(_with_another),  # which it is itself
+        "remove_columns": lambda: dataset.map(_with_another).remove_columns(other),
+    }
+    if name in of_rows:
+        return of_rows[name]()
+    features = dataset.features
     if features is None:  # a generator's rows, whose columns nobody knows
         return dataset
-    columns = list(features)
-    first = columns[0]
-    match name:
-        case "rename_column":
-            return dataset.rename_column(first, other).rename_column(other, first)
-        case "rename_columns":
-            return dataset.rename_columns({first: other}).rename_columns({other: first})
-        case "select_columns":
-            return dataset.select_columns(columns)
-        case "with_format":
-            return dataset.with_format(None)
-        case "cast":
-            return dataset.cast(features)
-        case "cast_column":
-            return dataset.cast_column(first, features[first])
-    raise AssertionError(name)
+    first = next(iter(features))
+    there, back = {first: other}, {other: first}
+    of_columns: dict[str, Callable[[], Any]] = {
+        "rename_column": lambda: dataset.rename_column(first, other).rename_column(other, first),
+        "rename_columns": lambda: dataset.rename_columns(there).rename_columns(back),
+        "select_columns": lambda: dataset.select_columns(list(features)),
+        "with_format": lambda: dataset.with_format(None),
+        "cast": lambda: dataset.cast(features),
+        "cast_column": lambda: dataset.cast_column(first, features[first]),
+    }
+    return of_columns[name]()
 
 
 def _itself(example: Any) -> Any:
@@ -372,15 +364,11 @@ def files_of(order: LoaderOrder) -> list[str] | None:
 
 def _parts(order: LoaderOrder) -> list[tuple[int, int]]:
     """Return what is read of the files one after the other, nothing where that is all of it."""
-    reads, parts = order.reads, list[tuple[int, int]]()
-    before, whole = 0, True
-    columns = (reads.skip.tolist(), reads.take.tolist(), reads.examples_in_shard.tolist())
-    for skip, take, length in zip(*columns, strict=True):
-        start, stop = before + skip, before + skip + take
-        if parts and parts[-1][1] == start:
-            parts[-1] = parts[-1][0], stop
-        else:
-            parts.append((start, stop))
-        whole = whole and take == length
-        before += length
-    return [] if whole else parts
+    reads = order.reads
+    if np.array_equal(reads.take, reads.examples_in_shard):
+        return []
+    starts = np.cumsum(reads.examples_in_shard) - reads.examples_in_shard + reads.skip
+    stops = starts + reads.take
+    parted = np.flatnonzero(starts[1:] != stops[:-1])
+    first, last = starts[[0, *(parted + 1)]], stops[[*parted, -1]]
+    return list(zip(first.tolist(), last.tolist(), strict=True))

@@ -14,7 +14,7 @@ from shardctl.core.loaders.library import Source, library
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.loaders.library import DATA_LOADER, OfDataLoader, refused
-from shardctl.planning.quality.loaders.ways import Way, seed_of, way
+from shardctl.planning.quality.loaders import ways
 from shardctl.rendering.python.source import call, keywords, literal
 
 
@@ -97,11 +97,13 @@ class Torch(OfDataLoader):
             "and none of those before"
         )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield the sampler that deals to ranks, and the loader's own."""
-        dealt = {"shuffle_seed": seed_of(settings), "host": settings.host or "0/1"}
-        yield way(settings, "torch", "torch: DistributedSampler", **dealt)
-        yield way(settings, "torch", "torch: DataLoader(shuffle)", shares=False, **drawn(settings))
+        dealt = {"shuffle_seed": ways.seed_of(settings), "host": settings.host or "0/1"}
+        yield ways.way(settings, "torch", "torch: DistributedSampler", **dealt)
+        yield ways.way(
+            settings, "torch", "torch: DataLoader(shuffle)", shares=False, **drawn(settings)
+        )
 
     def _check_seeds(self, asked: Asked, torch: Any) -> None:
         """Let torch see the seeds that it is given when an epoch begins."""
@@ -129,11 +131,11 @@ class Stateful(Torch):
                 "the epochs that follow are others then; those of this plan are as if never stopped"
             )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield its loader, with a sampler that deals where there are several hosts."""
-        own: dict[str, Any] = {"shuffle_seed": seed_of(settings)}
+        own: dict[str, Any] = {"shuffle_seed": ways.seed_of(settings)}
         own = {**(drawn(settings) if settings.host is None else own), "by": "state_dict"}
-        yield way(settings, "stateful", "StatefulDataLoader", continued="exactly", **own)
+        yield ways.way(settings, "stateful", "StatefulDataLoader", continued="exactly", **own)
 
 
 class Accelerate(Torch):
@@ -182,15 +184,15 @@ class Accelerate(Torch):
             "follow are read whole"
         )
 
-    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[Way]:
+    def ways(self, settings: ReadSettings, file_format: str) -> Iterator[ways.Way]:
         """Yield what the Trainer makes."""
-        own = {"shuffle_seed": seed_of(settings), "by": "skip_first_batches"}
-        yield way(settings, "accelerate", "Accelerate", continued="exactly", **own)
+        own = {"shuffle_seed": ways.seed_of(settings), "by": "skip_first_batches"}
+        yield ways.way(settings, "accelerate", "Accelerate", continued="exactly", **own)
 
 
 def drawn(settings: ReadSettings) -> dict[str, Any]:
     """Return the settings of a shuffle that draws from PyTorch's generator, without hosts."""
-    seed = seed_of(settings) if settings.global_seed is None else settings.global_seed
+    seed = ways.seed_of(settings) if settings.global_seed is None else settings.global_seed
     return {"shuffle": True, "host": None, "global_seed": seed, "drop_shard_remainder": False}
 
 

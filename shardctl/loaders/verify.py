@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from random import Random
 from typing import Any
@@ -27,7 +27,7 @@ from shardctl.errors import MissingDependencyError, UnpredictableOrderError, Usa
 from shardctl.loaders.compare import first_difference
 from shardctl.loaders.library import IndexRange
 from shardctl.loaders.process import LoaderProcess
-from shardctl.loaders.real_data import RealData, real_data
+from shardctl.loaders.real_data import real_data
 from shardctl.planning.file_formats import refuse_open_splits
 from shardctl.planning.loader_version import LoaderVersion, installed_loader_version
 from shardctl.planning.order import PlannedOrder, order_of_loader, resolved_spec
@@ -87,11 +87,10 @@ def verify_loader(
     check_not_nothing(resolved, planned.order.num_examples, settings.host)
     check_take("all" if take == -1 else take)
     with LoaderProcess(loader) as process:
-        check = _Check(planned=planned, loader=loader, process=process, watch=watch)
-        check.run("all" if take == -1 else take)
-        if not version.is_proven:
-            check.try_version()
-    return check.answer(dataset)
+        found = _compared(dataset, planned, process, "all" if take == -1 else take, watch)
+        if version.is_proven:
+            return found
+        return _with_version(found, loader, version.version, process, watch)
 
 
 def verify_loader_plan(
@@ -149,122 +148,95 @@ def version_here(loader: Loader, settings: ReadSettings) -> LoaderVersion:
     return known or LoaderVersion(version=installed, is_proven=False)
 
 
-@dataclass(kw_only=True)
-class _Check:
-    """A run of the real loader, and what came out of it."""
+def _compared(
+    dataset: Dataset, planned: PlannedOrder, process: LoaderProcess, take: Take, watch: Watch | None
+) -> Verification:
+    """Compare the order that is asked for, from its first example."""
+    order = planned.order
+    assert isinstance(order, LoaderOrder)
+    loader, total = order.loader, order.num_examples
+    data = real_data(planned.resolved, order, take, watch)
+    size = taken(take, data.read, total)
+    difference = first_difference(
+        order,
+        process.pieces(order.asked, data.rows or data.examples),
+        size,
+        read=data.read,
+        progress=Progress(watch, "examples", size, per_second=_PER_SECOND),
+        canonical=data.canonical,
+    )
+    cut = phrase("read: the first {:,} of {:,} examples; {take=all} reads them all", size, total)
+    return Verification(
+        dataset=dataset,
+        spec=planned.spec,
+        pipeline=settings_in_force(order.settings, ordered=dataset.ordered),
+        num_examples=total,
+        read=data.read,
+        windows=(Window(start=0, stop=size, read=data.read),),
+        first_difference=difference,
+        num_files=data.checks.num_files,
+        files=data.checks.findings,
+        versions={loader.library: order.version, **beside_of(loader.name), **data.versions},
+        notes=(*data.notes, cut) if size < total else data.notes,
+        warnings=planned.warnings,
+        assumptions=planned.assumptions,
+        unequal=(data.differs,) if data.differs else (),
+    )
 
-    planned: PlannedOrder
-    loader: Loader
-    process: LoaderProcess
-    watch: Watch | None
 
-    def __post_init__(self) -> None:
-        self._notes: list[str] = []
-        self._unequal: list[str] = []
-        self._num_left_out = 0
-
-    @property
-    def order(self) -> LoaderOrder:
-        """The order that is compared."""
-        order = self.planned.order
-        assert isinstance(order, LoaderOrder)
-        return order
-
-    def run(self, take: Take) -> None:
-        """Compare the order that is asked for, from its first example."""
-        order = self.order
-        self._data: RealData = real_data(self.planned.resolved, order, take, self.watch)
-        self._notes += self._data.notes
-        if self._data.differs:
-            self._unequal.append(self._data.differs)
-        size = taken(take, self._data.read, order.num_examples)
-        progress = Progress(self.watch, "examples", size, per_second=_PER_SECOND)
-        self._difference = first_difference(
-            order,
-            self.process.pieces(order.asked, self._data.rows or self._data.examples),
-            size,
-            read=self._data.read,
-            progress=progress,
-            canonical=self._data.canonical,
+def _with_version(
+    found: Verification, loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
+) -> Verification:
+    """Compare random settings with a version that is not proven; keep it if all are equal."""
+    wrong, num_left_out = _wrong_setting(loader, version, process, watch)
+    if wrong or found.unequal or found.first_difference is not None:
+        forget_verified(loader.name, version)
+        return replace(found, unequal=(*found.unequal, wrong) if wrong else found.unequal)
+    compared = NUM_SETTINGS - num_left_out
+    failed = keep_verified(
+        VerifiedVersion(
+            loader=loader.name,
+            version=version,
+            rule=loader.rule_version,
+            num_settings=compared,
+            date=time.strftime("%Y-%m-%d"),
+            beside=beside_of(loader.name),
         )
-        self._window = Window(start=0, stop=size, read=self._data.read)
-        if size < order.num_examples:
-            self._notes.append(
-                phrase(
-                    "read: the first {:,} of {:,} examples; {take=all} reads them all",
-                    size,
-                    order.num_examples,
-                )
-            )
+    )
+    said = f"{loader.library} {version} is equal in {counted(compared, 'random setting')} as well"
+    if num_left_out:
+        said += f" ({num_left_out} with workers left out, which need PyTorch)"
+    kept = "; from now on its order is predicted here, with a warning"
+    said += kept if failed is None else f", and that could not be kept: {failed}"
+    return replace(found, notes=(*found.notes, said))
 
-    def try_version(self) -> None:
-        """Compare random settings with a version that is not proven; keep it if all are equal."""
-        version = f"{self.loader.library} {self.order.version}"
-        wrong = self._wrong_setting()
-        if wrong is not None:
-            self._unequal.append(wrong)
-        if self._unequal or self._difference is not None:
-            forget_verified(self.loader.name, self.order.version)
-            return
-        compared = NUM_SETTINGS - self._num_left_out
-        failed = keep_verified(
-            VerifiedVersion(
-                loader=self.loader.name,
-                version=self.order.version,
-                rule=self.loader.rule_version,
-                num_settings=compared,
-                date=time.strftime("%Y-%m-%d"),
-                beside=beside_of(self.loader.name),
-            )
-        )
-        said = f"{version} is equal in {counted(compared, 'random setting')} as well"
-        if self._num_left_out:
-            said += f" ({self._num_left_out} with workers left out, which need PyTorch)"
-        if failed is None:
-            self._notes.append(f"{said}; from now on its order is predicted here, with a warning")
-        else:
-            self._notes.append(f"{said}, and that could not be kept: {failed}")
 
-    def _wrong_setting(self) -> str | None:
-        """Return the first of some random settings whose real order is another one, in words."""
-        progress = Progress(self.watch, "settings", NUM_SETTINGS, per_second=10)
-        random = Random(0)  # noqa: S311  # nothing to guess
-        with closing(random_orders(self.loader, self.order.version, random)) as orders:
-            for order in islice(orders, NUM_SETTINGS):
-                pieces = self.process.pieces(order.asked, IndexRange(order.asked.num_examples))
-                try:
-                    found = first_difference(order, pieces, order.num_examples)
-                except UsageError as refusal:
-                    return f"{order.settings!r}: {refusal}"
-                except MissingDependencyError:
-                    if not order.settings.workers:
-                        raise
-                    self._num_left_out += 1  # worker processes are those of another library
-                    found = None
-                progress.advance(1)
-                if found is not None:
-                    return _said_of(order, found)
-        return None
+def _wrong_setting(
+    loader: Loader, version: str, process: LoaderProcess, watch: Watch | None
+) -> tuple[str | None, int]:
+    """Return the first of some random settings whose real order is another one, in words.
 
-    def answer(self, dataset: Dataset) -> Verification:
-        """Return what came out."""
-        packages = {self.loader.library: self.order.version, **beside_of(self.loader.name)}
-        return Verification(
-            dataset=dataset,
-            spec=self.planned.spec,
-            pipeline=settings_in_force(self.order.settings, ordered=dataset.ordered),
-            num_examples=self.order.num_examples,
-            read=self._data.read,
-            windows=(self._window,),
-            first_difference=self._difference,
-            num_files=self._data.checks.num_files,
-            files=self._data.checks.findings,
-            versions={**packages, **self._data.versions},
-            notes=tuple(self._notes),
-            warnings=self.planned.warnings,
-            assumptions=self.planned.assumptions,
-            unequal=tuple(self._unequal),
-        )
+    And how many were left out.
+    """
+    progress = Progress(watch, "settings", NUM_SETTINGS, per_second=10)
+    random = Random(0)  # noqa: S311  # nothing to guess
+    num_left_out = 0
+    with closing(random_orders(loader, version, random)) as orders:
+        for order in islice(orders, NUM_SETTINGS):
+            pieces = process.pieces(order.asked, IndexRange(order.asked.num_examples))
+            try:
+                found = first_difference(order, pieces, order.num_examples)
+            except UsageError as refusal:
+                return f"{order.settings!r}: {refusal}", num_left_out
+            except MissingDependencyError:
+                if not order.settings.workers:
+                    raise
+                num_left_out += 1  # worker processes are those of another library
+                found = None
+            progress.advance(1)
+            if found is not None:
+                return _said_of(order, found), num_left_out
+    return None, num_left_out
 
 
 def _said_of(order: LoaderOrder, found: FirstDifference) -> str:
@@ -324,33 +296,26 @@ def _dataset(random: Random) -> Dataset:
 
 def _values(loader: Loader, random: Random, *, workers: bool) -> dict[str, Any]:
     """Return values of the settings that a loader takes; half of them are left as they are."""
-
-    def seed() -> int:
-        return random.choice((0, 1, 42, random.randrange(1000), random.randrange(2**32)))
-
-    def host() -> Host:
-        count = random.randrange(1, 6)
-        return Host(index=random.randrange(count), count=count)
-
-    draws: dict[str, Callable[[], Any]] = {
-        "shuffle": lambda: random.random() < 0.7,
-        "shuffle_seed": seed,
-        "global_seed": seed,
-        "epochs": lambda: random.choice((2, 3)),
-        "pass_index": lambda: random.choice((1, 2, 5)),
-        "host": host,
-        "host_by": lambda: random.choice(("even", "examples")),
-        "drop_shard_remainder": lambda: True,
-        "batch": lambda: random.choice((1, 2, 3, 4, 7, 8, 16, 33)),
-        "buffer": lambda: random.choice((1, 2, 3, 5, 16, 64, 100, 5000)),
-        "buffer_seed": seed,
-        "streaming": lambda: random.random() < 0.5,
-        "arrow": lambda: random.random() < 0.5,
-        "before_shuffle": lambda: random.choice(BEFORE_SHUFFLE),
-        "input_shards": lambda: random.choice((1, 2, 10)),
+    seeds = (0, 1, 42, random.randrange(1000), random.randrange(2**32))
+    count = random.randrange(1, 6)
+    choices: dict[str, Sequence[Any]] = {
+        "shuffle": (True, True, False),
+        **dict.fromkeys(("shuffle_seed", "global_seed", "buffer_seed"), seeds),
+        "epochs": (2, 3),
+        "pass_index": (1, 2, 5),
+        "host": [Host(index=index, count=count) for index in range(count)],
+        "host_by": ("even", "examples"),
+        "drop_shard_remainder": (True,),
+        "batch": (1, 2, 3, 4, 7, 8, 16, 33),
+        "buffer": (1, 2, 3, 5, 16, 64, 100, 5000),
+        **dict.fromkeys(("streaming", "arrow"), (True, False)),
+        "before_shuffle": BEFORE_SHUFFLE,
+        "input_shards": (1, 2, 10),
     }
     values: dict[str, Any] = {
-        name: draws[name]() for name in draws if name in loader.takes and random.random() < 0.5
+        name: random.choice(choices[name])
+        for name in choices
+        if name in loader.takes and random.random() < 0.5
     }
     if "batch" in values and "drop_remainder" in loader.takes and random.random() < 0.4:
         values["drop_remainder"] = True

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.read_settings import SHORT_FORM, ReadSettings
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -227,9 +227,10 @@ class Inspection(Tabular):
         settings = self.settings
         stages = stages_of(settings)
         host = None if settings.host_mode.reads_all else settings.host
+        own: dict[str, Any] = {name: getattr(ReadSettings, name) for name in SHORT_FORM}
         return replace(
             settings,
-            **_NOT_BESIDE_STAGES,
+            **own,
             host=host,
             host_by=settings.host_by if host is not None else "even",
             stages=stages if spec is None else _reading(stages, spec),
@@ -266,17 +267,6 @@ class Inspection(Tabular):
 
 def _no_reader(read: Any) -> Any:
     raise AssertionError(read)
-
-
-# What stages say in their place.
-_NOT_BESIDE_STAGES: Mapping[str, Any] = {
-    "buffer": None,
-    "buffer_seed": None,
-    "buffer_reshuffle": None,
-    "epochs": 1,
-    "batch": None,
-    "drop_remainder": False,
-}
 
 
 def _default_spec(dataset: Dataset) -> str | None:

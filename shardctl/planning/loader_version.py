@@ -89,45 +89,35 @@ def _verified(loader: Loader, version: str) -> LoaderVersion | None:
     found: VerifiedVersion | None = provided("verified_version")(loader.name, version)
     if found is None:
         return None
-    said = phrase(
-        "{} {} is none of the versions that shardctl was made for; shardctl verify found it equal "
-        "here in {} settings, on {}",
-        loader.library,
-        found.version,
-        found.num_settings,
-        found.date,
+    said = (
+        f"{loader.library} {found.version} is none of the versions that shardctl was made "
+        f"for; shardctl verify found it equal here in {found.num_settings} settings, on "
+        f"{found.date}"
     )
     return LoaderVersion(version=found.version, is_proven=False, warnings=(said,))
 
 
 def _refuse_named(loader: Loader, version: str) -> LoaderVersion:
+    there = f"{loader.library} {version}"
     raise refused(
-        "{loader_version=}: of {} the order is known for {}; choose one of these, or install "
-        "{} {} and run shardctl verify with {loader=}, which compares it with the order that "
-        "is known",
-        loader.library,
-        choices(loader.proven),
-        loader.library,
-        version,
+        "{loader_version=}: of {} the order is known for {}; choose one of these, or install {} "
+        "and run shardctl verify with {loader=}, which compares it with the order that is known",
+        *(loader.library, choices(loader.proven), there),
         loader_version=version,
         loader=loader.name,
     )
 
 
 def _refuse_installed(loader: Loader, version: str) -> LoaderVersion:
-    beside = unproven_beside(loader)
-    there, known = f"{loader.library} {version}", choices(loader.proven)
-    if _proven(loader, version) is not None and beside:
-        package, other = next(iter(beside.items()))
-        there += f" is installed with {package} {other}"
+    there, known = f"{loader.library} {version} is installed", choices(loader.proven)
+    for package, other in unproven_beside(loader).items() if _proven(loader, version) else ():
+        there += f" with {package} {other}"
         known = f"{package} {choices(loader.beside[package])}"
-    else:
-        there += " is installed"
+        break
     raise refused(
-        "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl "
-        "verify with {loader=} compares the installed one with it",
-        there,
-        known,
+        "{}, and its order is known for {}: {loader_version=} predicts that one; shardctl verify "
+        "with {loader=} compares the installed one with it",
+        *(there, known),
         loader_version=proven_as(loader.proven, version) or loader.proven[-1],
         loader=loader.name,
     )

@@ -89,19 +89,8 @@ def matches_at(order: Order, positions: Int64s, codes: Int64s) -> list[Match]:
     in_batch = order.steps_of(positions)[1].tolist() if order.has_steps else repeat(None)
     rows = rows_of(len(codes), match_columns(order, positions, codes))
     return [
-        Match(
-            position=position,
-            epoch=epoch,
-            step=step,
-            id=name,
-            tfds_id=tfds_id,
-            filename=filename,
-            index_in_shard=index,
-            index_in_batch=within,
-        )
-        for (position, epoch, step, name, tfds_id, filename, index), within in zip(
-            rows, in_batch, strict=False
-        )
+        Match(**dict(zip(MATCH_FIELDS, row, strict=True)), index_in_batch=within)
+        for row, within in zip(rows, in_batch, strict=False)
     ]
 
 
@@ -288,5 +277,5 @@ def _number(kind: QueryKind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise refused("{}: a number from 0 is needed", Argument(kind, value, given=True))
+        raise UsageError(f"{Argument(kind, value, given=True)}: a number from 0 is needed")
     return number

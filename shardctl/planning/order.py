@@ -206,7 +206,7 @@ def _with_stages(
 
 def as_warnings(assumptions: Iterable[str]) -> tuple[str, ...]:
     """Return what orders depend on unstated as warnings, where several orders have one answer."""
-    return tuple(phrase("assumed: {}", text) for text in assumptions)
+    return tuple(f"assumed: {text}" for text in assumptions)
 
 
 def _planned(resolved: Resolved, order: Order, assumptions: Iterable[str]) -> PlannedOrder:

@@ -80,22 +80,18 @@ class Plans(Tabular):
     warnings: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        if not self.plans:
-            return in_short(self, self.dataset.title, "no plans")
-        first = self.plans[0]
-        hosts = [] if first.host is None else [counted(first.host.count, "host")]
-        if first.host is not None and len(self.plans) == 1:
-            hosts = [f"host {first.host}"]
-        specs = dict.fromkeys(plan.spec for plan in self.plans[:: max(1, len(self.plans) // 8)])
-        figures = []
-        if len(self.plans) <= 1000:
-            figures = [
-                counted(sum(plan.num_examples for plan in self.plans), "example"),
-                counted(
-                    sum(len(plan.file_instructions) for plan in self.plans), "file instruction"
-                ),
-            ]
-        return in_short(self, f"{self.dataset.title} {choices(specs)}", *hosts, *figures)
+        several, titles, said = len(self.plans), self.dataset.title, list[str]()
+        if not several:
+            return in_short(self, titles, "no plans")
+        host = self.plans[0].host
+        if host is not None:
+            said = [counted(host.count, "host") if several > 1 else f"host {host}"]
+        if several <= 1000:
+            reads = sum(len(plan.file_instructions) for plan in self.plans)
+            examples = sum(plan.num_examples for plan in self.plans)
+            said += [counted(examples, "example"), counted(reads, "file instruction")]
+        specs = dict.fromkeys(plan.spec for plan in self.plans[:: max(1, several // 8)])
+        return in_short(self, f"{titles} {choices(specs)}", *said)
 
 
 @checked

@@ -14,25 +14,14 @@ from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import listing_warnings
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import settings_of_read, stages_of
+from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Source
 from shardctl.core.stages.pipelines import readers_of, sources_of
-from shardctl.core.stages.stages import (
-    Batch,
-    ChooseFromDatasets,
-    Concatenate,
-    Filter,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shuffle,
-    Take,
-)
 from shardctl.core.stages.text import text_of
 from shardctl.core.text import printable, quoted
 from shardctl.core.tfds_rules import INT64_MAX
@@ -63,8 +52,8 @@ class Sources:
     """What the readers of a pipeline read: the whole, and the part and the origin of each."""
 
     resolved: ResolvedSources
-    origins: Mapping[Read, Origin]
-    parts: Mapping[Read, tuple[Dataset, tuple[SplitRange, ...]]]
+    origins: Mapping[ast.Read, Origin]
+    parts: Mapping[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]]
 
     def order(self, settings: ReadSettings) -> StagedOrder:
         """Return the order of the pipeline under settings with these readers."""
@@ -108,8 +97,8 @@ def sources(
     for resolved in found.values():
         refuse_open_splits(resolved)
     whole, labelled = in_one_dataset(list(found.values()))
-    parts: dict[Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
-    origins: dict[Read, Origin] = {}
+    parts: dict[ast.Read, tuple[Dataset, tuple[SplitRange, ...]]] = {}
+    origins: dict[ast.Read, Origin] = {}
     warnings: list[str] = []
     for read, (own, label, ranges) in zip(reads, labelled, strict=True):
         # Whether examples are in order decides how a reader of its own reads.
@@ -157,14 +146,14 @@ def in_one_dataset(
     return whole, parts
 
 
-def refuse_other_sources(stages: Pipeline) -> None:
+def refuse_other_sources(stages: ast.Pipeline) -> None:
     """Refuse sources whose examples no dataset has.
 
     Raises:
         UsageError: one is no reader of TFDS.
     """
     for source in sources_of(stages):
-        if not isinstance(source, Read):
+        if not isinstance(source, ast.Read):
             raise refused(
                 "{stages}: {} is no reader of TFDS, so its elements have no names here; an "
                 "order is that of what read(..) hands out",
@@ -172,7 +161,9 @@ def refuse_other_sources(stages: Pipeline) -> None:
             )
 
 
-def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset]) -> list[Dataset]:
+def _datasets(
+    dataset: Dataset, reads: list[ast.Read], known: Mapping[str, Dataset]
+) -> list[Dataset]:
     by_ref = dict(known)
     for read in reads:
         if read.data is not None and read.data not in by_ref:
@@ -181,7 +172,7 @@ def _datasets(dataset: Dataset, reads: list[Read], known: Mapping[str, Dataset])
 
 
 def spec_of_reader(
-    read: Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
+    read: ast.Read, dataset: Dataset, spec: str | None, *, is_known: bool = False
 ) -> str:
     """Return what a reader reads of its dataset, where the command is given `spec`.
 
@@ -202,7 +193,7 @@ def spec_of_reader(
     return default_spec(dataset)
 
 
-def _of_one_epoch(settings: ReadSettings, read: Read) -> ReadSettings:
+def _of_one_epoch(settings: ReadSettings, read: ast.Read) -> ReadSettings:
     return replace(settings_of_read(settings, read), pass_index=0, loop="python")
 
 
@@ -230,10 +221,10 @@ def refuse_unread_spec(spec: str | None, settings: ReadSettings) -> None:
 PER_SECOND = 1_000_000  # examples of a mixture or a filter, which are followed one by one
 _MOST_READINGS = 1 << 22  # each an iterator with seeds of its own, a kilobyte
 
-_LESS = phrase("end the stages earlier with take(N), or read a part as train[:1%]")
+_LESS = "end the stages earlier with take(N), or read a part as train[:1%]"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True)
 class _Extent:
     """At most how many examples a pipeline hands out, in elements of how many, and of what.
 
@@ -249,7 +240,7 @@ class _Extent:
 
 
 def progress_of(
-    stages: Pipeline, sizes: Mapping[Read, int], pass_index: int = 0
+    stages: ast.Pipeline, sizes: Mapping[ast.Read, int], pass_index: int = 0
 ) -> Progress | None:
     """Return what is told how far a pipeline is followed; None where counting takes no time.
 
@@ -278,48 +269,46 @@ def progress_of(
     )
 
 
-def _extent(pipeline: Pipeline, sizes: Mapping[Read, int]) -> _Extent:
-    extent = _source_extent(pipeline.source, sizes)
-    examples, width = extent.examples, extent.width
-    readings, counted, seeded = extent.readings, extent.counted, extent.seeded
+def _extent(pipeline: ast.Pipeline, sizes: Mapping[ast.Read, int]) -> _Extent:
+    found = _source_extent(pipeline.source, sizes)
     for stage in pipeline.stages:
-        if isinstance(stage, Repeat):
-            times = inf if stage.count is None else stage.count
-            examples, readings = _times(examples, times), _times(readings, times)
-        elif isinstance(stage, Batch):
-            width *= stage.size
-        elif isinstance(stage, Take) and stage.count >= 0:
-            examples = min(examples, stage.count * width)
-            # Of what has no end, as often as there are examples left of it at most.
-            readings = min(readings, max(1.0, examples))
-        elif isinstance(stage, Concatenate):
-            other = _extent(stage.other, sizes)
-            examples, width = examples + other.examples, max(width, other.width)
-            readings, counted = max(readings, other.readings), counted or other.counted
-            seeded |= other.seeded
-        elif isinstance(stage, Shuffle):
-            seeded |= stage.reshuffle is not False
-        counted |= isinstance(stage, Filter)
-    return _Extent(
-        examples=examples, width=width, readings=readings, counted=counted, seeded=seeded
-    )
+        match stage:
+            case ast.Repeat():
+                times = inf if stage.count is None else stage.count
+                found.examples *= times if found.examples else 0
+                found.readings *= times if found.readings else 0
+            case ast.Batch():
+                found.width *= stage.size
+            case ast.Take() if stage.count >= 0:
+                found.examples = min(found.examples, stage.count * found.width)
+                # Of what has no end, as often as there are examples left of it at most.
+                found.readings = min(found.readings, max(1.0, found.examples))
+            case ast.Concatenate():
+                both = [found, _extent(stage.other, sizes)]
+                found = _together(both, width=max(part.width for part in both))
+            case ast.Shuffle():
+                found.seeded |= stage.reshuffle is not False
+            case ast.Filter():
+                found.counted = True
+    return found
 
 
-def _source_extent(source: Source, sizes: Mapping[Read, int]) -> _Extent:
-    if isinstance(source, Read):
+def _source_extent(source: Source, sizes: Mapping[ast.Read, int]) -> _Extent:
+    if isinstance(source, ast.Read):
         return _Extent(examples=sizes[source], seeded=bool(source.settings))
     parts = [_extent(part, sizes) for part in source.fed_by]
     if not parts:
         return _Extent(examples=inf)
+    found = _together(parts, width=sum(part.width for part in parts))
+    found.counted |= isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets)
+    return found
+
+
+def _together(parts: Sequence[_Extent], *, width: float) -> _Extent:
     return _Extent(
         examples=sum(part.examples for part in parts),
-        width=sum(part.width for part in parts),
+        width=width,
         readings=max(part.readings for part in parts),
-        counted=isinstance(source, SampleFromDatasets | ChooseFromDatasets)
-        or any(part.counted for part in parts),
+        counted=any(part.counted for part in parts),
         seeded=any(part.seeded for part in parts),
     )
-
-
-def _times(number: float, times: float) -> float:
-    return 0 if not number else number * times

@@ -38,17 +38,15 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.tfds.builder_layout import dataset_of, record_files
 from shardctl.tfds.inspecting.inspect import inspect
-from shardctl.tfds.keras.keras_epochs import keras_epochs
-from shardctl.tfds.keras.resume_fit import ResumeFit
-from shardctl.tfds.metadata.write import write_metadata
+from shardctl.tfds.keras_fit import ResumeFit, keras_epochs
+from shardctl.tfds.metadata import write_metadata
 from shardctl.tfds.padded_evaluation import evaluation
 from shardctl.tfds.position.position import Position
 from shardctl.tfds.training.pipeline import pipeline, resume_like
 from shardctl.tfds.training.read_config import read_config
 from shardctl.tfds.training.resume import exact_order, resume, resume_epochs
-from shardctl.tfds.verifying.verify import verify
+from shardctl.tfds.verifying.verify import verify, verify_plan
 from shardctl.tfds.verifying.verify_dataset import verify_dataset
-from shardctl.tfds.verifying.verify_plan import verify_plan
 
 __all__ = [
     "Host",

@@ -30,7 +30,7 @@ from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
 from shardctl.tfds.stage_calls import examples_of_host
 from shardctl.tfds.training.pipeline import Transform
-from shardctl.tfds.training.process_host import hosts_said
+from shardctl.tfds.training.read_config import hosts_said
 from shardctl.tfds.training.records import RecordReader
 
 _OF_AN_EVALUATION = frozenset(

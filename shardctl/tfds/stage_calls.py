@@ -165,23 +165,52 @@ def _passed_on(spec: Any) -> Callable[..., Any]:
 
 def _shuffled_by_pair(made: Any, buffer: int, pair: KernelPair, reshuffle: bool | None) -> Any:
     """Return `made.shuffle(buffer)` with the two seeds of the kernel, whatever is in force."""
-    tf = tensorflow()
-    spec = made.element_spec
-    parts = tf.nest.flatten(spec, expand_composites=True)
-    shuffled = tf.raw_ops.ShuffleDatasetV3(
-        input_dataset=tf.data.experimental.to_variant(made),
-        buffer_size=tf.constant(buffer, tf.int64),
-        seed=tf.constant(pair[0], tf.int64),
-        seed2=tf.constant(pair[1], tf.int64),
-        seed_generator=tf.raw_ops.DummySeedGenerator(),
-        output_types=[part.dtype for part in parts],
-        output_shapes=[part.shape for part in parts],
-        reshuffle_each_iteration=reshuffle is not False,
-    )
-    dataset = tf.data.experimental.from_variant(shuffled, spec)
+    seeds = tensorflow().constant(pair, tensorflow().int64)
+    dataset = kernel_shuffle(made, buffer, seeds, reshuffles=reshuffle is not False)
     # Its functions go with `made`, and a graph made of this dataset later has but their names.
     dataset._shuffled = made
     return dataset
+
+
+def kernel_shuffle(
+    dataset: Any, buffer_size: int, seeds: Any, *, reshuffles: bool | None = None
+) -> Any:
+    """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
+
+    `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
+    iterator by itself, most of which no argument of it can reach; the op behind it takes any.
+    Every iterator has the same order, but by `reshuffles` what the iterators of a script have.
+    """
+    tf = tensorflow()
+    components = tf.nest.flatten(as_tensors(dataset).element_spec)
+    op, more = tf.raw_ops.ShuffleDataset, {}
+    if reshuffles is not None:
+        op = tf.raw_ops.ShuffleDatasetV3
+        more = {"seed_generator": tf.raw_ops.DummySeedGenerator()}
+    shuffled = op(
+        input_dataset=tf.data.experimental.to_variant(dataset),
+        buffer_size=tf.constant(buffer_size, tf.int64),
+        seed=seeds[0],
+        seed2=seeds[1],
+        output_types=[component.dtype for component in components],
+        output_shapes=[component.shape for component in components],
+        reshuffle_each_iteration=bool(reshuffles),
+        **more,
+    )
+    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
+
+
+def as_tensors(dataset: Any) -> Any:
+    """Return a dataset with each element a tuple of tensors, as its kernel has them.
+
+    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
+    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
+    """
+    tf = tensorflow()
+    flat = dataset._flat_structure
+    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
+    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
+    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)
 
 
 def _array(weights: Sequence[float], source: call.SampleFromDatasets) -> Any:

@@ -9,8 +9,6 @@ What the model sees is what `tfds.load` with these settings would hand out, batc
 Importing this imports neither PyTorch nor TensorFlow, and reading needs no TensorFlow.
 """
 
-from shardctl.torch.loader import collate_as_tf_data, data_loader
-from shardctl.torch.sampler import Sampler
-from shardctl.torch.states import consumed
+from shardctl.torch.loader import Sampler, collate_as_tf_data, consumed, data_loader
 
 __all__ = ["Sampler", "collate_as_tf_data", "consumed", "data_loader"]

@@ -1,16 +1,24 @@
-"""A DataLoader that hands out tf.data's batches, and knows how many it has handed out."""
+"""A sampler and a DataLoader of PyTorch's in tf.data's order, and the states they go on by."""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import Any
+from dataclasses import replace
+from functools import cache, partial
+from types import FrameType
+from typing import Annotated, Any, NamedTuple
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.settings.read_settings import SettingsLike
+from shardctl.core.loaders.library import library
+from shardctl.core.loaders.loader import LOADERS
+from shardctl.core.phrase import phrase
+from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.core.text import choices
-from shardctl.errors import UsageError
-from shardctl.feeding.key_order import check_number
+from shardctl.errors import DatasetError, UsageError
+from shardctl.feeding.key_order import KeyOrder, check_number, continued, kind_of_state, record_at
+from shardctl.feeding.key_order import order_from as order_of_states
 from shardctl.feeding.sources import (
     BuilderOrDataset,
     DataSource,
@@ -19,8 +27,396 @@ from shardctl.feeding.sources import (
     says_types,
     types_of,
 )
-from shardctl.torch.sampler import Sampler, sampler_at, torch_data
-from shardctl.torch.states import TorchState, order_from
+from shardctl.files import fields
+from shardctl.files.position_file import POSITION_KIND, PositionRecord, position_of_text
+
+# Where torchdata's StatefulDataLoader 0.11 keeps the state of a sampler, without workers and with.
+_OF_BATCHES = "_sampler_iter_state"
+_OF_EXAMPLES = "_index_sampler_state"  # where it makes no batches
+_OF_WORKERS = "_snapshot"
+
+
+# What `state_dict` of a sampler or a loader returns, or `get_state` of a Position.
+TorchState = Annotated[
+    Any,
+    kind_of_state(
+        "what state_dict() returned, or a position's get_state()",
+        "a state of a sampler or loader",
+        "states",
+    ),
+]
+
+
+@checked
+def consumed(state: TorchState) -> int:
+    """Return how many examples had been handed out, counted from the order's start.
+
+    `state` is what `state_dict` returned of a `Sampler`, a `data_loader` or a StatefulDataLoader
+    over a `Sampler`.
+
+    Raises:
+        DatasetError: it is of another sampler, damaged, or older than the last batch.
+    """
+    return record_of(state, source="the state").consumed
+
+
+def record_of(state: Mapping[str, object], *, source: str) -> PositionRecord:
+    """Return the position that a state holds; `source` names it in errors.
+
+    Raises:
+        DatasetError: it is of another sampler, damaged, or older than the last batch.
+    """
+    with fields.said_about(source):
+        if state.get("kind") != POSITION_KIND:
+            state = _of_sampler(state)
+        try:
+            text = json.dumps(dict(state)).encode("ascii")
+        except (TypeError, ValueError) as error:
+            raise DatasetError("it holds values that no state of shardctl.torch has") from error
+    return position_of_text(text, source=source)
+
+
+def continued_order(order: KeyOrder, states: Sequence[Mapping[str, object]]) -> KeyOrder:
+    """Return the order from where a run stopped, in the pass in which it was.
+
+    Raises:
+        DatasetError, UsageError: as for `record_of` and `continued`.
+    """
+    records = [record_of(state, source=f"states[{i}]") for i, state in enumerate(states)]
+    settings = replace(order.settings, pass_index=records[0].settings.pass_index)
+    if settings != order.settings:
+        order = KeyOrder(order.dataset, order.spec, settings)
+    return continued(order, records)
+
+
+order_from = partial(order_of_states, after=continued_order)
+
+
+def _of_sampler(state: Mapping[str, object]) -> Mapping[str, object]:
+    """Return the sampler's state within that of a StatefulDataLoader."""
+    if _OF_WORKERS in state:
+        late = fields.count(state.get("_steps_since_snapshot"), "_steps_since_snapshot")
+        if late:
+            raise DatasetError(
+                f"it is {late} batches older than the last one; give StatefulDataLoader "
+                "snapshot_every_n_steps=1, which is its default"
+            )
+        snapshot = fields.mapping(state[_OF_WORKERS], _OF_WORKERS)
+        state = fields.mapping(snapshot.get("_main_snapshot"), "_main_snapshot")
+    of_batches = state.get(_OF_BATCHES)
+    found = of_batches.get("sampler_state") if isinstance(of_batches, Mapping) else None
+    found = state.get(_OF_EXAMPLES) if found is None else found
+    if not isinstance(found, Mapping) or found.get("kind") != POSITION_KIND:
+        raise DatasetError(
+            "it is of no Sampler of shardctl.torch: give what its state_dict() returned, or that "
+            "of data_loader or of a StatefulDataLoader(.., batch_size=B, sampler=it)"
+        )
+    return found
+
+
+# A sampler of PyTorch's that yields tf.data's order.
+
+
+class Sampler:
+    """The order in which tf.data reads a spec, as `torch.utils.data.DataLoader` asks for it.
+
+    It yields the keys of `tfds.data_source(split=spec)`. Hosts, which are the ranks, epochs, passes
+    and whole batches are those of `settings`: the loader is given `batch_size=settings.batch` and
+    no `shuffle`, `drop_last` or DistributedSampler. Worker processes change nothing.
+
+    Args:
+        dataset: a builder of TFDS, a reference, or a Dataset: whose order it is.
+        spec: what is read, a subsplit as TFDS writes it; None is `train`, else the only split.
+        settings: how tf.data reads it: a ReadSettings, or a dict of its values.
+        consumed: how many examples this rank has had, from the order's start.
+        states: of all ranks of a run that stopped, in place of `consumed`: of samplers, loaders,
+            StatefulDataLoaders, or of positions (`Position.get_state`), with any number of workers
+            and ranks.
+
+    Raises:
+        UsageError: a bad spec or settings, stages, or another loader's order.
+        UnpredictableOrderError: TensorFlow leaves the order open.
+        DatasetError: states of another dataset, or that are none.
+
+    >>> sampler = Sampler("mnist", "train", {"shuffle_seed": 7, "batch": 60}, consumed=59_998)
+    >>> len(sampler), len(list(sampler)), sampler.state_dict()["consumed"]
+    (2, 2, 60000)
+    """
+
+    @checked
+    def __init__(
+        self,
+        dataset: BuilderOrDataset,
+        spec: str | None = None,
+        settings: SettingsLike | None = None,
+        *,
+        consumed: int = 0,
+        states: Sequence[TorchState] = (),
+    ) -> None:
+        self._begin_at(order_from(dataset, spec, settings, consumed=consumed, states=states))
+        _be_torchs(self)
+
+    def _begin_at(self, order: KeyOrder) -> None:
+        self._order = order
+        self._drawn: int | None = None  # of the newest iteration that began there
+        self._is_ahead = self._is_set = False
+
+    @property
+    def settings(self) -> ReadSettings:
+        """The settings in force."""
+        return self._order.settings
+
+    @property
+    def order(self) -> KeyOrder:
+        """The order, from the place on at which the sampler begins."""
+        return self._order
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether examples are drawn, or were, from the place at which it begins."""
+        return self._drawn is not None
+
+    @property
+    def epoch(self) -> int:
+        """Which pass over the dataset it is in, as `set_epoch` takes it."""
+        return self._order.settings.pass_index
+
+    def __len__(self) -> int:
+        """Return how many examples there are from the place on at which it begins."""
+        return len(self._order)
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the keys, from the place on.
+
+        Raises:
+            UsageError: they were yielded before, and tf.data's next pass has another order; or the
+                loader makes other batches than the settings.
+        """
+        # A generator: torchdata makes an iterator before it loads a state.
+        if self._drawn:
+            self._again()
+        order, how = self._order, drawing()
+        check_drawing(how, order.settings, len(order))
+        self._drawn, self._is_ahead = 0, how.workers > 0
+        for index in range(len(order)):
+            if self._order is order:
+                self._drawn = index + 1
+            yield order.key(index)
+
+    def _again(self) -> None:
+        if not self._order.passes_are_alike:
+            raise UsageError(
+                phrase(
+                    "the sampler is iterated a second time: tf.data's next pass is "
+                    "set_epoch({}), the same one from its start set_epoch({})",
+                    self.epoch + 1,
+                    self.epoch,
+                )
+            )
+        self._begin_at(self._order.of_pass(self.epoch))
+
+    @checked
+    def set_epoch(self, epoch: int) -> None:
+        """Go to the start of a pass over the dataset: `epoch` times `for batch in ds` before it.
+
+        In the pass at whose midst it was begun, and not iterated yet, it stays where it is.
+
+        Raises:
+            UsageError: it was begun in the midst of another pass; below 0.
+            UnpredictableOrderError: files that repeat without end, whose passes have none.
+        """
+        order = self._order
+        if self._drawn is None:
+            if epoch == self.epoch:
+                return
+            if len(order) and (order.consumed or order.stretches):
+                raise UsageError(
+                    phrase(
+                        "epoch {}: the sampler begins after {} examples of epoch {}; begin the "
+                        "loop there, range(sampler.epoch, N)",
+                        epoch,
+                        order.consumed,
+                        self.epoch,
+                    )
+                )
+        self._begin_at(order.of_pass(epoch))
+        self._is_set = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the place behind what was drawn: `consumed`, and which order it counts in.
+
+        A loader with worker processes draws ahead of what it hands out. StatefulDataLoader keeps
+        the state that goes with each batch; of a DataLoader with workers this is refused.
+
+        Raises:
+            UsageError: it would count examples that nobody has trained on.
+        """
+        if self._is_ahead and not asked_by_torchdata():
+            raise UsageError(
+                "state_dict of the sampler: its loader has workers, which have drawn examples that "
+                "it has not handed out; take state_after(batches), state_dict() of "
+                "shardctl.torch.data_loader, or that of a StatefulDataLoader"
+            )
+        return self._state(self._drawn or 0)
+
+    @checked
+    def state_after(self, batches: int) -> dict[str, Any]:
+        """Return the place behind so many batches of this iteration, whatever the workers drew.
+
+        They are counted from where the sampler began, and are `settings.batch` examples each.
+
+        Raises:
+            UsageError: there are not so many.
+        """
+        size = self.settings.batch or 1
+        most = -(-len(self) // size)
+        check_number("batches", batches, most)
+        return self._state(min(batches * size, len(self)))
+
+    @checked
+    def load_state_dict(self, state: TorchState) -> None:
+        """Go to the place that a state of this rank says, in the pass in which it was.
+
+        Raises:
+            UsageError: it is of other settings; of another rank: those of all ranks are `states=`
+                of a new sampler; or `set_epoch` went to another pass since.
+            DatasetError: of another dataset, or no state.
+        """
+        order = continued_order(self._order, [state])
+        # A StatefulDataLoader loads when it is iterated, and would skip an epoch without a word.
+        if self._is_set and not self._drawn and order.settings.pass_index != self.epoch:
+            raise UsageError(
+                phrase(
+                    "the state is of epoch {}, after {} of {} examples, and set_epoch({}) was "
+                    "called before it is loaded; give it to the sampler, states=[state], then "
+                    "call set_epoch",
+                    order.settings.pass_index,
+                    order.consumed,
+                    order.total,
+                    self.epoch,
+                )
+            )
+        self._begin_at(order)
+
+    def _state(self, drawn: int) -> dict[str, Any]:
+        return record_at(self._order, self._order.consumed + drawn).document()
+
+
+def sampler_at(order: KeyOrder) -> Sampler:
+    """Return the sampler of an order, from its place on."""
+    sampler = Sampler.__new__(Sampler)
+    sampler._begin_at(order)
+    _be_torchs(sampler)
+    return sampler
+
+
+def _be_torchs(sampler: Sampler) -> None:
+    """Make it a `torch.utils.data.Sampler` too, where PyTorch is imported."""
+    if type(sampler) is Sampler and hasattr(sys.modules.get("torch.utils.data"), "Sampler"):
+        sampler.__class__ = _sampler_kind()
+
+
+@cache
+def _sampler_kind() -> type[Sampler]:
+    base: Any = sys.modules["torch.utils.data"].Sampler
+    return type("SamplerOfTorch", (Sampler, base), {"__module__": __name__})
+
+
+def __getattr__(name: str) -> type:
+    # Worker processes look for the class by its name.
+    if name == "SamplerOfTorch":
+        torch_data()
+        return _sampler_kind()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+# Who draws from a sampler, and who asks for its state: loaders do not say so, their calls do.
+#
+# A DataLoader with worker processes draws batches before it hands them out
+# (`_MultiProcessingDataLoaderIter._try_put_index` of torch/utils/data/dataloader.py, 2.13); a
+# StatefulDataLoader too, which keeps the state of the sampler behind each of them.
+
+_FURTHEST = 12  # calls between a sampler and its loader; three in PyTorch 2.13
+
+
+class Drawing(NamedTuple):
+    """How a loader draws: its worker processes, and the batches that it makes, None of none."""
+
+    workers: int = 0
+    batch: int | None = None
+    drop_last: bool = False
+
+
+def check_drawing(how: Drawing, settings: ReadSettings, num_examples: int) -> None:
+    """Refuse batches that are not those of the settings.
+
+    Raises:
+        UsageError: of another size, or without the last one where the settings keep it.
+    """
+    own = settings.batch or 1
+    if how.batch is None or (how.batch == own and not (how.drop_last and num_examples % own)):
+        return
+    drops = " without the last one (drop_last)" * how.drop_last
+    raise UsageError(
+        phrase(
+            "the DataLoader makes batches of {}{}, and the settings of {}; give it "
+            "batch_size=sampler.settings.batch, or the settings {batch=} and {drop_remainder=}",
+            how.batch,
+            drops,
+            own,
+            batch=how.batch,
+            drop_remainder=how.drop_last,
+        )
+    )
+
+
+def drawing() -> Drawing:
+    """Return how the loader of PyTorch draws by which the caller is iterated."""
+    workers, batch, drop_last = 0, None, False
+    for frame in _callers():
+        if _library(frame) not in ("torch", "torchdata"):
+            continue
+        caller = frame.f_locals.get("self")
+        workers = max(workers, _number(caller, "_num_workers") or 0)
+        if batch is None and (batch := _number(caller, "batch_size")) is not None:
+            drop_last = bool(getattr(caller, "drop_last", False))
+    return Drawing(workers=workers, batch=batch, drop_last=drop_last)
+
+
+def asked_by_torchdata() -> bool:
+    """Return whether torchdata is among those who called the caller."""
+    return any(_library(frame) == "torchdata" for frame in _callers())
+
+
+def _callers() -> Iterator[FrameType]:
+    frame = sys._getframe(2).f_back  # past who asks, and its caller
+    for _ in range(_FURTHEST):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
+
+
+def _library(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", "")).partition(".")[0]
+
+
+def _number(caller: object, name: str) -> int | None:
+    found = getattr(caller, name, None)
+    return found if isinstance(found, int) else None
+
+
+def torch_data() -> Any:
+    """Return the module `torch.utils.data`, imported now.
+
+    Raises:
+        MissingDependencyError: PyTorch is not installed.
+    """
+    return library("torch.utils.data", LOADERS["torch"])
+
+
+# A DataLoader that yields tf.data's batches, and knows how many it has yielded.
+
 
 _MOST_WORKERS = 10_000
 # What the order fixes, or is an argument of its own.
@@ -93,11 +489,11 @@ class _Counts:
     """What is put before a DataLoader: the count of the batches that it has handed out."""
 
     sampler: Sampler
-    _count: _Count | None = None
+    _count: list[int] | None = None  # of the newest iterator
 
     def __iter__(self) -> Iterator[Any]:
         """Return an iterator of batches, counted as they are handed out."""
-        self._count = count = _Count()
+        self._count = count = [0]
         return _counted(super().__iter__(), count)  # type: ignore[misc]
 
     def set_epoch(self, epoch: int) -> None:
@@ -106,21 +502,17 @@ class _Counts:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the place behind the batches that were handed out."""
-        begun = self.sampler.is_begun and self._count is not None
-        return self.sampler.state_after(self._count.batches if begun and self._count else 0)
+        begun = self.sampler.is_begun and self._count
+        return self.sampler.state_after(self._count[0] if begun and self._count else 0)
 
     def load_state_dict(self, state: Any) -> None:
         """Go to the place of a state, as `Sampler.load_state_dict`."""
         self.sampler.load_state_dict(state)
 
 
-class _Count:
-    batches = 0
-
-
-def _counted(batches: Iterator[Any], count: _Count) -> Iterator[Any]:
+def _counted(batches: Iterator[Any], count: list[int]) -> Iterator[Any]:
     for batch in batches:
-        count.batches += 1
+        count[0] += 1
         yield batch
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.grain import Sampler, data_loader, fit_epochs, map_dataset
-from shardctl.grain.sampler import grain, keras
+from shardctl.grain.loader import grain, keras
 from tests.grain.toys import needs_grain, toy
 
 _LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch")

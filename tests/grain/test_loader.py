@@ -262,12 +262,12 @@ def test_what_would_make_other_batches_is_refused() -> None:
             *words,
         )
 
-    refused(("Odd with workers", "workers=0"), Odd(), workers=2, batch=2)
-    refused(("list with workers",), [], workers=2, batch=2)
-    refused(("batches of 3", "batch=3"), transforms.Batch(3))
+    refused(("Odd with --workers", "workers=0"), Odd(), workers=2, batch=2)
+    refused(("list with --workers",), [], workers=2, batch=2)
+    refused(("batches of 3", "--batch 3"), transforms.Batch(3))
     refused(("batches of 3, and the settings of 2",), transforms.Batch(3), batch=2)
     refused(("of 2, then of 2",), transforms.Batch(2), transforms.Batch(2), batch=2)
-    refused(("drop_remainder",), transforms.Batch(2, drop_remainder=True), batch=2)
+    refused(("drop-remainder",), transforms.Batch(2, drop_remainder=True), batch=2)
     odd = data_loader(
         list(range(9)), toy(4, 5), "train", {"cycle": 1, "batch": 2}, operations=[Odd()]
     )

@@ -86,10 +86,10 @@ def test_an_open_order_is_refused() -> None:
 
 def test_what_surprises_about_an_order_is_said_where_it_is_asked_for() -> None:
     needs_grain()
-    with pytest.warns(UserWarning, match="takes its seed from global_seed") as caught:
+    with pytest.warns(UserWarning, match="takes its seed from --global-seed") as caught:
         Sampler(DATA, "train", {"buffer": 4, "global_seed": 3})
     assert caught[0].filename == __file__
-    with pytest.warns(UserWarning, match="takes its seed from global_seed") as caught:
+    with pytest.warns(UserWarning, match="takes its seed from --global-seed") as caught:
         map_dataset(list(range(40)), DATA, "train", {"buffer": 4, "global_seed": 3})
     assert caught[0].filename == __file__
 

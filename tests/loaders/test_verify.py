@@ -58,7 +58,7 @@ def test_an_order_is_compared_over_indices_and_says_so() -> None:
     assert seen[-1] == ("examples", 10, 10)
     part = shardctl.verify("mnist", "train[:10]", SETTINGS, take=3)
     assert part.num_checked == 3
-    assert 'read: the first 3 of 10 examples; take="all" reads them all' in map(str, part.notes)
+    assert "read: the first 3 of 10 examples; --take -1 reads them all" in map(str, part.notes)
 
 
 @pytest.mark.usefixtures("here")
@@ -96,7 +96,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     """A rule of one setting, which is all that the toys know."""
     monkeypatch.setattr(module, "NUM_SETTINGS", 5)
     loader = LOADERS["torch"]
-    takes = {name: loader.takes[name] for name in ("epochs", "batch", "drop_remainder")}
+    takes = ("epochs", "batch", "drop_remainder")
     known = replace(loader, takes=takes)
     monkeypatch.setitem(LOADERS, "torch", known)
 
@@ -147,7 +147,7 @@ def test_settings_with_workers_of_a_library_that_is_not_there_are_left_out(
     here: Here, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loader = LOADERS["torch"]
-    takes = {name: loader.takes[name] for name in ("epochs", "workers")}
+    takes = ("epochs", "workers")
     known = replace(loader, takes=takes)
     monkeypatch.setitem(LOADERS, "torch", known)
     monkeypatch.setattr(module, "NUM_SETTINGS", 20)

@@ -86,7 +86,7 @@ def test_the_state_is_that_of_the_call_though_it_is_written_later(
     builder: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from shardctl.orbax.process_files import write_state
+    from shardctl.orbax.handler import write_state
 
     moved_on = threading.Event()
 

@@ -18,7 +18,7 @@ from tests.late_modules import LateModule
 
 pytestmark = pytest.mark.long
 
-files: Any = LateModule("shardctl.orbax.process_files")
+files: Any = LateModule("shardctl.orbax.handler")
 
 DATASET = Dataset(name="toy", version="1.0.0", splits=(Split(name="train", shard_lengths=(5, 7)),))
 

@@ -155,6 +155,6 @@ def test_states_of_other_settings_or_too_few_are_refused_and_change_nothing(
 
 
 def test_this_process_is_the_one_that_jax_says() -> None:
-    from shardctl.orbax.process_files import this_process
+    from shardctl.orbax.handler import this_process
 
     assert this_process() == Host(index=0, count=1)

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.torch.sampler import Drawing, asked_by_torchdata, check_drawing, drawing
+from shardctl.torch.loader import Drawing, asked_by_torchdata, check_drawing, drawing
 
 
 class Asks:

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.errors import MissingDependencyError
 from shardctl.torch import data_loader
-from shardctl.torch.sampler import torch_data
+from shardctl.torch.loader import torch_data
 from tests.grain.toys import toy
 
 _LIBRARIES = ("grain", "jax", "keras", "tensorflow", "tensorflow_datasets", "torch", "torchdata")

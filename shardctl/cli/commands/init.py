@@ -185,4 +185,4 @@ def _help(name: str) -> str:
     if name == "specs":
         return "What is read; several are compared."
     said = options_of(DatasetOptions, *reversed(LintOptions.__mro__))
-    return re.sub(r" *\[default: [^\]]*\]", "", said[f"--{name.replace('_', '-')}"][2])
+    return re.sub(r" *\[default: [^\]]*\]", "", said[f"--{name.replace('_', '-')}"][1])

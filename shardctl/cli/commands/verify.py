@@ -221,6 +221,6 @@ def _plan(dataset: "Dataset", plan: "ResumePlan", take: "Take") -> "Verification
     from shardctl.tfds.imports import quiet_tensorflow
 
     with quiet_tensorflow(warn):
-        from shardctl.tfds.verifying.verify_plan import verify_plan
+        from shardctl.tfds.verifying.verify import verify_plan
 
         return verify_plan(dataset, plan, take=take)

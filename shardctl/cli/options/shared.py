@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 # and what it is are read from "Options:" in the docstring of its command or group. A parser raises
 # the rule that a value breaks; `typer_parameter` says of which option, and which value it is.
 Parser = Callable[[Any], Any]
-Documented = Mapping[str, tuple[list[str], str, str]]  # names after the first, metavar, help
+Documented = Mapping[str, tuple[str, str]]  # the metavar, the help
 
 
-def option(name: Any = ..., *, parse: Parser | None = None, offered: Any = None) -> Any:
+def option(*names: str, parse: Parser | None = None, offered: Any = None) -> Any:
     """Return an option with a value."""
-    return typer.Option(name, parser=parse, autocompletion=offered)
+    return typer.Option(*names or (...,), parser=parse, autocompletion=offered)
 
 
 def argument(*, offered: Any = None) -> Any:
@@ -51,14 +51,14 @@ def argument(*, offered: Any = None) -> Any:
     return typer.Argument(autocompletion=offered)
 
 
-def number(name: Any = ..., *, minimum: int = 1) -> Any:
+def number(*names: str, minimum: int = 1) -> Any:
     """Return an option that takes a whole number."""
-    return option(name, parse=whole_number(minimum))
+    return option(*names, parse=whole_number(minimum))
 
 
-def flag(name: Any = ...) -> Any:
+def flag(*names: str) -> Any:
     """Return an option without a value."""
-    return typer.Option(name)
+    return typer.Option(*names or (...,))
 
 
 def options_of(*documented: object) -> Documented:
@@ -71,7 +71,7 @@ def options_of(*documented: object) -> Documented:
                 head, _, meaning = " ".join(entry.split()).partition(": ")
                 names = re.findall(r"(?:^|, )(-*[\w-]+)", head)
                 metavar = head.removeprefix(", ".join(names)).strip()
-                found[names[0]] = (names[1:], metavar, meaning)
+                found[names[0]] = (metavar, meaning)
     return found
 
 
@@ -169,7 +169,9 @@ class DatasetOptions:
 
     panel: ClassVar[str] = DATASET
 
-    dataset: Annotated[list[str] | None, option(offered=completion.datasets)] = None
+    dataset: Annotated[list[str] | None, option("--dataset", "-d", offered=completion.datasets)] = (
+        None
+    )
     data_dir: Text = None
     no_cache: Flag = False
     # No option: whether the built-in dataset is no answer, see `_keeps`.
@@ -248,18 +250,17 @@ def typer_parameter(
         own = name.replace("_", "-")
         flag = f"--{own}" if info.default is ... else str(info.default)
         if flag in said:
-            more, info.metavar, info.help = said[flag]
-            info.param_decls = (*(info.param_decls or ()), *more)
+            info.metavar, info.help = said[flag]
+        if of is Any and info.parser is None:  # without docstrings (python -OO) any word is taken
             words = (info.metavar or "").split("|")
-            if of is Any and info.parser is None and words[1:]:
-                info.parser = _one_of(words)
+            info.parser = _one_of(words) if words[1:] else str
         info.default = f"--{own}/--no-{own}" if info.default is ... and of == bool | None else flag
         if info.parser is not None:
             info.parser = _naming(flag, info.parser)
         annotation = Annotated[of, info]
     elif hasattr(annotation, "__metadata__") and name in said:
         info = copy(annotation.__metadata__[0])
-        _, info.metavar, info.help = said[name]
+        info.metavar, info.help = said[name]
         annotation = Annotated[annotation.__origin__, info]
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(name, kind, default=default, annotation=annotation)

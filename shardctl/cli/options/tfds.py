@@ -54,7 +54,7 @@ class TfdsOptions:
             from shardctl.tfds.imports import quiet_tensorflow
 
             with quiet_tensorflow(warn):
-                from shardctl.tfds.metadata.write import check_folder
+                from shardctl.tfds.metadata import check_folder
 
                 check_folder(self.tfds)  # before a million files are counted
         return self.tfds is not None
@@ -67,7 +67,7 @@ class TfdsOptions:
         from shardctl.tfds.imports import quiet_tensorflow
 
         with quiet_tensorflow(warn):
-            from shardctl.tfds.metadata.write import write_metadata
+            from shardctl.tfds.metadata import write_metadata
 
             done = write_metadata(dataset, self.tfds or "", self.features, force=self.force)
         warn(done.warnings)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
@@ -39,7 +39,8 @@ class Loader:
     library: its package, as pip knows it.
     proven: versions on which the rule agreed with the library, ascending; `proven[-1]` is taken
         where none is installed and none is named. `versions.py` says what counts besides.
-    takes: the fields of `ReadSettings` that mean something to it, and the call each stands for.
+    takes: the fields of `ReadSettings` that mean something to it.
+    shares_by: the call that gives each host its part, where it shares in a way of its own.
     rule: module and function that answers an `Asked` with what one process hands out.
     calls: module and class of what its users call, live and as code; see `LoaderLibrary`.
     extra: of shardctl, which brings the library.
@@ -56,7 +57,7 @@ class Loader:
     has_blocks: whether files are read in turn, a block from each, so that their order and a shuffle
         buffer are what mixes examples.
     shares_in_modes: whether hosts may share in each of `HOST_MODES`; else the library has a way of
-        its own, `takes["host"]`.
+        its own, `shares_by`.
     shares_are_assumed: whether what is assumed of its order says how hosts share, and so how many
         examples each of them has.
     default_buffer: how many examples a stream is shuffled in where nobody says it.
@@ -67,9 +68,10 @@ class Loader:
     title: str
     library: str
     proven: tuple[str, ...]
-    takes: Mapping[str, str]
+    takes: Collection[str]
     rule: str
     source: str
+    shares_by: str = ""
     calls: str = ""
     extra: str = ""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -109,35 +111,41 @@ def named(name: str) -> Any:
     return getattr(import_module(module), inside)
 
 
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(text.split())
+
+
+# The fields of `ReadSettings` that TFDS's reader on tf.data takes, and the call each stands for.
+TFDS_CALLS = {
+    "cycle": "ReadConfig.interleave_cycle_length",
+    "cpus": "os.cpu_count",
+    "block": "ReadConfig.interleave_block_length",
+    "shuffle_files": "as_dataset(shuffle_files)",
+    "shuffle_seed": "ReadConfig.shuffle_seed",
+    "reshuffle": "ReadConfig.shuffle_reshuffle_each_iteration",
+    "deterministic": "ReadConfig.options.deterministic",
+    "buffer": "ds.shuffle(buffer_size)",
+    "buffer_seed": "ds.shuffle(seed)",
+    "buffer_reshuffle": "ds.shuffle(reshuffle_each_iteration)",
+    "global_seed": "tf.random.set_seed",
+    "epochs": "ds.repeat",
+    "repeat_files": "ReadConfig.repeat_filenames",
+    "reverse": "ReadConfig.experimental_interleave_sort_fn",
+    "file_order": "ReadConfig.experimental_interleave_sort_fn",
+    "host": "input_pipeline_id of num_input_pipelines",
+    "host_by": "even_splits, InputContext, ds.shard",
+    "batch": "ds.batch",
+    "drop_remainder": "ds.batch(drop_remainder)",
+    "stages": "tf.data.Dataset",
+    "pass_index": "iter(ds)",
+    "loop": "keras.Model.fit",
+}
 _TFDS = Loader(
     name="tfds",
     title="TFDS's reader on tf.data",
     library="tensorflow_datasets",
     proven=(),  # the rules of TensorFlow and TFDS have a version of their own, in tfds_rules.py
-    takes={
-        "cycle": "ReadConfig.interleave_cycle_length",
-        "cpus": "os.cpu_count",
-        "block": "ReadConfig.interleave_block_length",
-        "shuffle_files": "as_dataset(shuffle_files)",
-        "shuffle_seed": "ReadConfig.shuffle_seed",
-        "reshuffle": "ReadConfig.shuffle_reshuffle_each_iteration",
-        "deterministic": "ReadConfig.options.deterministic",
-        "buffer": "ds.shuffle(buffer_size)",
-        "buffer_seed": "ds.shuffle(seed)",
-        "buffer_reshuffle": "ds.shuffle(reshuffle_each_iteration)",
-        "global_seed": "tf.random.set_seed",
-        "epochs": "ds.repeat",
-        "repeat_files": "ReadConfig.repeat_filenames",
-        "reverse": "ReadConfig.experimental_interleave_sort_fn",
-        "file_order": "ReadConfig.experimental_interleave_sort_fn",
-        "host": "input_pipeline_id of num_input_pipelines",
-        "host_by": "even_splits, InputContext, ds.shard",
-        "batch": "ds.batch",
-        "drop_remainder": "ds.batch(drop_remainder)",
-        "stages": "tf.data.Dataset",
-        "pass_index": "iter(ds)",
-        "loop": "keras.Model.fit",
-    },
+    takes=TFDS_CALLS,
     rule="",
     source="tensorflow_datasets/core/reader.py",
     on_tf_data=True,
@@ -150,18 +158,11 @@ _GRAIN = Loader(
     title="Grain",
     library="grain",
     proven=("0.2.12", "0.2.13", "0.2.15", "0.2.16", "0.2.17", "0.2.18"),
-    takes={
-        "shuffle_seed": "IndexSampler(seed), MapDataset.shuffle",
-        "epochs": "IndexSampler(num_epochs), MapDataset.repeat",
-        "host": "ShardOptions(shard_index, shard_count)",
-        "host_by": "ShardOptions, or a slice of a MapDataset",
-        "drop_shard_remainder": "ShardOptions(drop_remainder)",
-        "workers": "DataLoader(worker_count), mp_prefetch",
-        "batch": "Batch(batch_size)",
-        "drop_remainder": "Batch(drop_remainder)",
-        "buffer": "WindowShuffleMapDataset(window_size)",
-        "buffer_seed": "WindowShuffleMapDataset(seed)",
-    },
+    takes=_words(
+        "shuffle_seed epochs host host_by drop_shard_remainder workers batch "
+        "drop_remainder buffer buffer_seed"
+    ),
+    shares_by="ShardOptions",
     rule="shardctl.core.loaders.grain.orders:handed_out",
     calls="shardctl.loaders.grain:Grain",
     extra="grain",
@@ -172,19 +173,11 @@ _TORCH = Loader(
     title="PyTorch's DataLoader",
     library="torch",
     proven=("2.6.0", "2.13.0", "2.14.1"),
-    takes={
-        "shuffle": "DataLoader(shuffle)",
-        "shuffle_seed": "DistributedSampler(seed)",
-        "global_seed": "torch.manual_seed",
-        "epochs": "for epoch in range(N)",
-        "host": "DistributedSampler(rank, num_replicas)",
-        "drop_shard_remainder": "DistributedSampler(drop_last)",
-        "workers": "DataLoader(num_workers)",
-        "persistent_workers": "DataLoader(persistent_workers)",
-        "batch": "DataLoader(batch_size)",
-        "drop_remainder": "DataLoader(drop_last)",
-        "pass_index": "sampler.set_epoch",
-    },
+    takes=_words(
+        "shuffle shuffle_seed global_seed epochs host drop_shard_remainder workers "
+        "persistent_workers batch drop_remainder pass_index"
+    ),
+    shares_by="DistributedSampler",
     rule="shardctl.core.loaders.torch.samplers:handed_out",
     calls="shardctl.loaders.torch:Torch",
     extra="torch",
@@ -196,7 +189,8 @@ _STATEFUL = Loader(
     title="torchdata's StatefulDataLoader",
     library="torchdata",
     proven=("0.9.0", "0.10.0", "0.10.1", "0.11.0"),
-    takes={**_TORCH.takes, "shuffle_seed": "StatefulDistributedSampler(seed)"},
+    takes=_TORCH.takes,
+    shares_by=_TORCH.shares_by,
     rule="shardctl.core.loaders.torch.stateful:handed_out",
     calls="shardctl.loaders.torch:Stateful",
     extra="torch",
@@ -209,18 +203,11 @@ _ACCELERATE = Loader(
     title="Hugging Face Accelerate",
     library="accelerate",
     proven=("1.10.1", "1.13.0", "1.14.0", "1.15.0"),
-    takes={
-        "shuffle": "DataLoader(shuffle)",
-        "shuffle_seed": "TrainingArguments(data_seed), or its seed",
-        "global_seed": "set_seed, of Accelerator() without a Trainer",
-        "epochs": "num_train_epochs",
-        "host": "Accelerator(process_index, num_processes)",
-        "workers": "dataloader_num_workers",
-        "persistent_workers": "dataloader_persistent_workers",
-        "batch": "per_device_train_batch_size",
-        "drop_remainder": "dataloader_drop_last",
-        "pass_index": "DataLoaderShard.set_epoch",
-    },
+    takes=_words(
+        "shuffle shuffle_seed global_seed epochs host workers persistent_workers batch "
+        "drop_remainder pass_index"
+    ),
+    shares_by="Accelerator",
     rule="shardctl.core.loaders.torch.accelerate:handed_out",
     calls="shardctl.loaders.torch:Accelerate",
     extra="torch",
@@ -235,29 +222,15 @@ _HF = Loader(
     name="hf",
     title="Hugging Face Datasets",
     library="datasets",
-    proven=(
-        *("3.0.2", "3.1.0", "3.2.0", "3.3.2", "3.4.1", "3.5.1", "3.6.0"),
-        *("4.0.0", "4.1.0", "4.1.1", "4.2.0", "4.3.0"),
-        *("4.4.0", "4.4.1", "4.4.2", "4.5.0"),
-        *("4.6.0", "4.6.1", "4.7.0"),
-        *("4.8.0", "4.8.1", "4.8.2", "4.8.3", "4.8.4", "4.8.5"),
-        *("5.0.0", "5.0.1", "5.1.0", "5.2.0"),
+    proven=_words(
+        "3.0.2 3.1.0 3.2.0 3.3.2 3.4.1 3.5.1 3.6.0 4.0.0 4.1.0 4.1.1 4.2.0 4.3.0 4.4.0 4.4.1 "
+        "4.4.2 4.5.0 4.6.0 4.6.1 4.7.0 4.8.0 4.8.1 4.8.2 4.8.3 4.8.4 4.8.5 5.0.0 5.0.1 5.1.0 5.2.0"
     ),
-    takes={
-        "shuffle_seed": "shuffle(seed)",
-        "epochs": "for epoch in range(N)",
-        "pass_index": "set_epoch",
-        "host": "split_dataset_by_node(rank, world_size)",
-        "host_by": "split_dataset_by_node(strategy)",
-        "workers": "DataLoader(num_workers)",
-        "batch": "DataLoader(batch_size)",
-        "drop_remainder": "DataLoader(drop_last)",
-        "streaming": "load_dataset(streaming)",
-        "buffer": "shuffle(buffer_size)",
-        "input_shards": "shuffle(max_buffer_input_shards)",
-        "arrow": "to_iterable_dataset, not from_generator",
-        "before_shuffle": "map, filter, .. before shuffle",
-    },
+    takes=_words(
+        "shuffle_seed epochs pass_index host host_by workers batch drop_remainder "
+        "streaming buffer input_shards arrow before_shuffle"
+    ),
+    shares_by="split_dataset_by_node",
     rule="shardctl.core.loaders.hugging_face.orders:handed_out",
     calls="shardctl.loaders.hugging_face:HuggingFace",
     extra="hf",
@@ -323,6 +296,12 @@ def release_of(version: str) -> tuple[int, ...] | None:
     while numbers and not numbers[-1]:
         numbers.pop()
     return tuple(numbers)
+
+
+def is_before(version: str, border: str) -> bool:
+    """Return whether a version is a release below another; a pre-release is none."""
+    release, other = release_of(version), release_of(border)
+    return release is not None and other is not None and release < other
 
 
 def same_version(one: str, other: str) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
-from shardctl.core.loaders.loader import LOADERS, READERS
+from shardctl.core.loaders.loader import LOADERS, READERS, TFDS_CALLS
 from shardctl.core.settings.kinds import (
     BufferSize,
     FileNames,
@@ -67,7 +67,7 @@ class Setting:
         if not self.field:
             object.__setattr__(self, "field", self.name)
         if not self.stands_for:
-            object.__setattr__(self, "stands_for", READERS["tfds"].takes[self.field])
+            object.__setattr__(self, "stands_for", TFDS_CALLS[self.field])
 
     @property
     def option(self) -> str:

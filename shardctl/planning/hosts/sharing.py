@@ -234,7 +234,7 @@ def call_of_hosts(settings: ReadSettings) -> str:
     >>> call_of_hosts(ReadSettings(loader="torch"))
     'DistributedSampler'
     """
-    return settings.reader.takes["host"].partition("(")[0]
+    return settings.reader.shares_by or settings.reader.title
 
 
 class OfLoader(Sharing):

@@ -7,19 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
+from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Count, Source, Stage
-from shardctl.core.stages.stages import (
-    Batch,
-    Pipeline,
-    Read,
-    Repeat,
-    Shared,
-    Shuffle,
-    Unbatch,
-)
 from shardctl.core.stages.text import place_of, text_of_part
 
-CountOfRead = Callable[[Read], Count]
+CountOfRead = Callable[[ast.Read], Count]
 AnyStage = TypeVar("AnyStage", bound=Stage)
 
 
@@ -49,7 +41,7 @@ class StageAt:
 class Chain:
     """A source and the stages behind it; `place` is "" for the pipeline, else "input 0"."""
 
-    pipeline: Pipeline
+    pipeline: ast.Pipeline
     behind: tuple[Stage, ...] = ()
     place: str = ""
 
@@ -77,16 +69,16 @@ class Chain:
 def _inlined(source: Source) -> tuple[Source, tuple[Stage, ...]]:
     """Return what a source is in the end, and the stages of what is shared behind that."""
     stages: tuple[Stage, ...] = ()
-    while isinstance(source, Shared):
+    while isinstance(source, ast.Shared):
         stages = source.pipeline.stages + stages
         source = source.pipeline.source
     return source, stages
 
 
-def inputs_of(pipeline: Pipeline) -> Iterator[tuple[str, Pipeline, tuple[Stage, ...]]]:
+def inputs_of(pipeline: ast.Pipeline) -> Iterator[tuple[str, ast.Pipeline, tuple[Stage, ...]]]:
     """Yield what feeds a pipeline besides its source: name, pipeline, the stages behind it."""
     source = pipeline.source
-    if isinstance(source, Shared):
+    if isinstance(source, ast.Shared):
         yield f"shared {source.label}", source.pipeline, pipeline.stages
     else:
         for index, one in enumerate(source.fed_by):
@@ -96,7 +88,7 @@ def inputs_of(pipeline: Pipeline) -> Iterator[tuple[str, Pipeline, tuple[Stage, 
             yield f"{stage.name}, {place_of(index)}", one, pipeline.stages[index + 1 :]
 
 
-def chains(pipeline: Pipeline) -> Iterator[Chain]:
+def chains(pipeline: ast.Pipeline) -> Iterator[Chain]:
     """Yield the chain of a pipeline, then those of its inputs, from the outside in.
 
     What is shared comes once, with what is behind its first use.
@@ -108,7 +100,10 @@ def chains(pipeline: Pipeline) -> Iterator[Chain]:
         yield chain
         for name, one, behind in inputs_of(chain.pipeline):
             place = f"{name} of {chain.place}" if chain.place else name
-            if isinstance(chain.pipeline.source, Shared) and one is chain.pipeline.source.pipeline:
+            if (
+                isinstance(chain.pipeline.source, ast.Shared)
+                and one is chain.pipeline.source.pipeline
+            ):
                 place = name
                 if place in shared:
                     continue
@@ -123,26 +118,26 @@ def of_type(stages: tuple[Stage, ...], kind: type[AnyStage]) -> tuple[AnyStage, 
 
 def shuffles(stage: Stage) -> bool:
     """Whether a stage is a shuffle that changes an order."""
-    return isinstance(stage, Shuffle) and stage.buffer != 1
+    return isinstance(stage, ast.Shuffle) and stage.buffer != 1
 
 
 def reshuffles(stage: Stage) -> bool:
     """Whether a stage is a shuffle that gives each iteration another order."""
-    return isinstance(stage, Shuffle) and stage.buffer != 1 and stage.reshuffle is not False
+    return isinstance(stage, ast.Shuffle) and stage.buffer != 1 and stage.reshuffle is not False
 
 
 def repeats(stage: Stage) -> bool:
     """Whether a stage hands out its input more than once."""
-    return isinstance(stage, Repeat) and (stage.count is None or stage.count not in (0, 1))
+    return isinstance(stage, ast.Repeat) and (stage.count is None or stage.count not in (0, 1))
 
 
-def count_of(pipeline: Pipeline, count_of_read: CountOfRead) -> Count:
+def count_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Count:
     """Return how many elements a pipeline hands out in an iteration."""
     *_, last = counts_of(pipeline, count_of_read)
     return last
 
 
-def counts_of(pipeline: Pipeline, count_of_read: CountOfRead) -> Iterator[Count]:
+def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Count]:
     """Yield how many elements the source hands out, and each stage behind it.
 
     >>> from shardctl.core.stages.stages import Take
@@ -154,17 +149,17 @@ def counts_of(pipeline: Pipeline, count_of_read: CountOfRead) -> Iterator[Count]
     yield count
     singles: list[Count] = []  # counts before the batches that lie open, for unbatch
     for stage in pipeline.stages:
-        if isinstance(stage, Batch):
+        if isinstance(stage, ast.Batch):
             singles.append(count)
-        elif isinstance(stage, Unbatch):
+        elif isinstance(stage, ast.Unbatch):
             count = singles.pop() if singles else None
             yield count
             continue
         before = count
         count = stage.length(count, [count_of(one, count_of_read) for one in stage.pipelines])
-        if isinstance(stage, Batch) and stage.drop_remainder and singles[-1] is not None:
+        if isinstance(stage, ast.Batch) and stage.drop_remainder and singles[-1] is not None:
             singles[-1] = _whole(singles[-1], stage.size)
-        elif count != before and not isinstance(stage, Batch):
+        elif count != before and not isinstance(stage, ast.Batch):
             singles = [None] * len(singles)
         yield count
 
@@ -174,6 +169,6 @@ def _whole(count: float, size: int) -> Count:
 
 
 def _count_of_source(source: Source, count_of_read: CountOfRead) -> Count:
-    if isinstance(source, Read):
+    if isinstance(source, ast.Read):
         return count_of_read(source)
     return source.length([count_of(one, count_of_read) for one in source.pipelines])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shardctl.core.phrase import Argument, refused
+from shardctl.core.phrase import Argument
 from shardctl.core.settings.names import no_such_setting
 from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
@@ -30,14 +30,14 @@ def lint_arguments(document: Mapping[str, object]) -> dict[str, Any]:
         if name not in _KINDS:
             raise no_such_setting(key, _KINDS)
         if name in arguments:
-            raise refused("{}: the setting is there twice", Argument(str(key)))
+            raise UsageError(f"{Argument(str(key))}: the setting is there twice")
         if value is None:
             continue
         try:
             arguments[name] = _KINDS[name](value)
         except UsageError as error:
             given = Argument(name, value, given=True)
-            raise refused("{}: {}", given, error) from None
+            raise UsageError(f"{given}: {error}") from None
     return arguments
 
 
@@ -62,11 +62,20 @@ def parse_seeds(text: str) -> tuple[int, ...]:
         raise UsageError("whole numbers, with commas, are needed") from None
 
 
-def _texts(value: object) -> tuple[str, ...]:
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, str) and item for item in items):
-        raise UsageError("text, or a list of texts, is needed")
-    return tuple(items)
+def _list_of(kind: type, needed: str) -> Callable[[object], tuple[Any, ...]]:
+    """Return what takes a value of a kind, or a list of such values."""
+
+    def take(value: object) -> tuple[Any, ...]:
+        items = value if isinstance(value, list) else [value]
+        if not all(type(item) is kind and item != "" for item in items):
+            raise UsageError(f"{needed} is needed")
+        return tuple(items)
+
+    return take
+
+
+_texts = _list_of(str, "text, or a list of texts,")
+_numbers = _list_of(int, "a list of whole numbers")
 
 
 def _codes(value: object) -> tuple[str, ...]:
@@ -74,12 +83,7 @@ def _codes(value: object) -> tuple[str, ...]:
 
 
 def _seeds(value: object) -> tuple[int, ...]:
-    if isinstance(value, str):
-        return parse_seeds(value)
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, int) and not isinstance(item, bool) for item in items):
-        raise UsageError("a list of whole numbers is needed")
-    return tuple(items)
+    return parse_seeds(value) if isinstance(value, str) else _numbers(value)
 
 
 def _severity(value: object) -> str:

@@ -17,14 +17,14 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.phrase import Argument, Placeholder, phrase, refused
+from shardctl.core.phrase import Argument, phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Count, Source, Stage
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.errors import ShardctlError
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.lint.chains import AnyStage, Chain, StageAt, chains, repeats, shuffles
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Usage:
             value = getattr(self, name)
             if value is not None and not 0 < value <= INT64_MAX:
                 bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
-                raise refused("{}: a number{} is needed", Argument(name, value), bound)
+                raise UsageError(f"{Argument(name, value)}: a number{bound} is needed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,17 +278,17 @@ class LintContext:
     def seeded(self) -> Iterator[Seeded]:
         """Yield all that draws random numbers: the files, buffers and mixtures."""
         if self.settings.shuffles_files:
-            seed = Argument("shuffle_seed", Placeholder("N"))
+            name, fix = phrase("{shuffle_seed}"), phrase("{shuffle_seed=N}")
             what, given = "files are shuffled in another order", self.settings.shuffle_seed
-            yield Seeded(what, given, Argument("shuffle_seed"), seed, ("shuffle_files",))
+            yield Seeded(what, given, name, fix, ("shuffle_files",))
         for who, stage in self.shuffles_at():
-            name, fix = f"the seed of {text_of_part(stage)}", f"shuffle({stage.buffer}, seed=N)"
-            if stage.buffer != 1 and self.writes_stages:
-                yield Seeded(f"{who} shuffles in another order", stage.seed, name, fix)
-            elif stage.buffer != 1:
-                seed = Argument("buffer_seed", Placeholder("N"))
-                what, own = f"{who} shuffles in another order", Argument("buffer_seed")
-                yield Seeded(what, stage.seed, own, seed, ("buffer",))
+            if stage.buffer == 1:
+                continue
+            name, fix = phrase("{buffer_seed}"), phrase("{buffer_seed=N}")
+            if self.writes_stages:
+                name = f"the seed of {text_of_part(stage)}"
+                fix = f"shuffle({stage.buffer}, seed=N)"
+            yield Seeded(f"{who} shuffles in another order", stage.seed, name, fix, ("buffer",))
         for chain in self.chains:
             source = chain.pipeline.source
             if isinstance(source, ast.SampleFromDatasets):
@@ -323,7 +323,7 @@ class LintContext:
     @property
     def trainings(self) -> Iterator[Training]:
         """What is read for training, by each reader of the pipeline."""
-        for chain in self.chains:
+        for chain in self.chains if self.trained else ():
             source = chain.pipeline.source
             if not isinstance(source, ast.Read):
                 continue

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import Argument, refused
 from shardctl.core.settings.read_settings import (
     SHORT_FORM,
     ReadSettings,
@@ -20,6 +20,7 @@ from shardctl.core.stages.pipelines import sources_of
 from shardctl.core.stages.stages import Read as StageRead
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, nearest_first
+from shardctl.errors import UsageError
 from shardctl.planning.file_formats import refuse_open_hosts
 from shardctl.planning.lint.context import LintContext, Read, Usage, is_evaluation
 from shardctl.planning.lint.rule import DEFAULT_FAIL_ON, SEVERITIES, Rule, Severity
@@ -171,7 +172,7 @@ def findings_of(rules: Sequence[Rule], context: LintContext) -> Iterator[Finding
             yield Finding(
                 rule=rule,
                 severity=found.severity or rule.severity,
-                why=found.why if about is None else phrase("{}: {}", about.spec, found.why),
+                why=found.why if about is None else f"{about.spec}: {found.why}",
                 fix=found.fix,
                 specs=found.specs if about is None else (about.spec,),
                 settings=tuple(dict.fromkeys(names)),
@@ -192,7 +193,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
             if name == "ignore" and prefix.upper() in _RETIRED:
                 continue  # as files of projects have it
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
-                raise refused("{}: {}", Argument(name, prefix, given=True), _no_such_code(prefix))
+                raise UsageError(f"{Argument(name, prefix, given=True)}: {_no_such_code(prefix)}")
     return tuple(
         rule
         for rule in LINT_RULES

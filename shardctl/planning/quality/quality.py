@@ -23,6 +23,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import either, in_short
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.order import PlannedOrder, plan_order
+from shardctl.planning.quality import score as scores
 from shardctl.planning.quality.across import (
     AcrossEpochs,
     AcrossHosts,
@@ -41,17 +42,6 @@ from shardctl.planning.quality.sample import (
     epoch_length,
     sample_epoch,
 )
-from shardctl.planning.quality.score import (
-    FAIR,
-    GOOD,
-    Metric,
-    Score,
-    Verdict,
-    lowest_uniform,
-    score_of,
-    verdict_of,
-)
-from shardctl.planning.quality.storage_order import storage_order
 from shardctl.planning.quality.what_if import (
     Alternative,
     BufferForTarget,
@@ -89,9 +79,9 @@ class Quality(Tabular):
     window: int
     assumed: Mapping[str, Any]
     num_classes: int | None
-    score: Score
-    verdict: Verdict
-    metrics: tuple[Metric, ...]
+    score: scores.Score
+    verdict: scores.Verdict
+    metrics: tuple[scores.Metric, ...]
     by_position: tuple[Part, ...]
     tail: Part | None
     across_epochs: AcrossEpochs | None
@@ -107,7 +97,7 @@ class Quality(Tabular):
     warnings: tuple[str, ...] = ()
 
     @property
-    def weakest(self) -> Metric:
+    def weakest(self) -> scores.Metric:
         """The metric that lowers the score most."""
         counted = [metric for metric in self.metrics if metric.scale != "shown"]
         return min(counted, key=lambda metric: metric.score)
@@ -214,12 +204,11 @@ def quality_of(
         element_size=element_size(order.dataset, splits, _bytes("example_bytes", example_bytes)),
         resolved=planned.resolved,
         asked=order,
-        storage=storage_order(order),
     )
     sample = sample_epoch(order, window=window)
     metrics = _metrics(order, sample, window, num_classes)
     parts, tail = by_position(sample, window, num_classes)
-    score = score_of(metrics)
+    score = scores.score_of(metrics)
     held = None if order.one_buffer is None else min(order.one_buffer, order.stream_size)
     return Quality(
         spec=planned.spec,
@@ -229,7 +218,7 @@ def quality_of(
         assumed=assumed,
         num_classes=num_classes or (None if num_classes is None else len(sample.shard_sizes)),
         score=score,
-        verdict=verdict_of(score, order),
+        verdict=scores.verdict_of(score, order),
         metrics=metrics,
         by_position=parts,
         tail=tail,
@@ -274,9 +263,7 @@ def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
             )
         )
     if seeds:
-        notes.append(
-            phrase("no seed is given: measured with {}; others give about the same", listed(seeds))
-        )
+        notes.append(f"no seed is given: measured with {listed(seeds)}; others give about the same")
     if order.codes.several_splits:
         notes.append("several splits are read: in storage one follows the other")
     return notes
@@ -302,7 +289,7 @@ def _bytes(name: str, value: int | str | None) -> int | None:
     try:
         return None if value is None else byte_count(value)
     except UsageError as error:
-        raise refused("{}: {}", Argument(name, value, given=True), error) from None
+        raise UsageError(f"{Argument(name, value, given=True)}: {error}") from None
 
 
 def _window(order: Order, num_examples: int) -> int:
@@ -315,7 +302,7 @@ def _window(order: Order, num_examples: int) -> int:
 
 def _metrics(
     order: Order, sample: OrderSample, window: int, num_classes: int | None
-) -> tuple[Metric, ...]:
+) -> tuple[scores.Metric, ...]:
     found = [*near_metrics(sample, window, num_classes), *far_metrics(sample)]
     if len(sample.shard_sizes) > 1 and window <= sample.length:
         found.append(shards_in_batch(sample, window))
@@ -331,12 +318,12 @@ def _metrics(
 # Is an order as good as the least that is asked for, and what is the cheapest cure?
 
 # The verdicts that a minimum may name, from the worst; `uniform` is what a score can show.
-_RANKS: tuple[Verdict, ...] = get_args(Verdict)[:-1]
-_SHORT: dict[str, Verdict] = {"uniform": "close to uniform"}
+_RANKS: tuple[scores.Verdict, ...] = get_args(scores.Verdict)[:-1]
+_SHORT: dict[str, scores.Verdict] = {"uniform": "close to uniform"}
 MINIMUM_WORDS = (*_RANKS[1:-2], *_SHORT)
 
 
-def minimum_score(value: object) -> float | Verdict:
+def minimum_score(value: object) -> float | scores.Verdict:
     """Return the least that a score is to be: a number, or the verdict that a word names.
 
     >>> minimum_score("0.8"), minimum_score("good"), minimum_score("uniform")
@@ -363,7 +350,7 @@ def minimum_score(value: object) -> float | Verdict:
     return number
 
 
-def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
+def reaches(score: scores.Score, verdict: scores.Verdict, minimum: float | scores.Verdict) -> bool:
     """Return whether a score is enough: for a number the score itself, for a word its verdict.
 
     One of which nothing can be told reaches no word.
@@ -373,7 +360,7 @@ def reaches(score: Score, verdict: Verdict, minimum: float | Verdict) -> bool:
     return verdict in _RANKS and _RANKS.index(verdict) >= _RANKS.index(minimum)
 
 
-def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
+def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
     """Return why an order is not as good as the least that is asked for, and the cheapest cure.
 
     None where it is good enough. A change that needs no memory is cheaper than a buffer, and a
@@ -381,58 +368,38 @@ def shortfall(plan: Quality, minimum: float | Verdict) -> str | None:
     """
     if reaches(plan.score, plan.verdict, minimum):
         return None
-    least = lowest_uniform(plan.score)
-    said = f"score {plan.score.value:.4f} ({plan.verdict})"
-    if not isinstance(minimum, str):
-        said += f" is below {minimum:g}"
-        if minimum > plan.score.expected:
-            return (
-                f"{said}, and so is a uniform permutation, which scores {plan.score.expected:.4f}"
-            )
-    elif plan.verdict == "cannot tell":
-        said += f": a uniform permutation of so few examples may score {least:.4f}"
+    said, uniform = f"score {plan.score.value:.4f} ({plan.verdict})", plan.score.expected
+    if isinstance(minimum, str):
+        least = scores.lowest_uniform(plan.score)
+        few = f": a uniform permutation of so few examples may score {least:.4f}"
+        said += few if plan.verdict == "cannot tell" else f" is not {minimum}"
+    elif minimum > uniform:
+        also = f"so is a uniform permutation, which scores {uniform:.4f}"
+        return f"{said} is below {minimum:g}, and {also}"
     else:
-        said += f" is not {minimum}"
-    if not has_alternatives(plan.order.settings):
+        said += f" is below {minimum:g}"
+    settings = plan.order.settings
+    if not has_alternatives(settings):
         return said
-    cures = [choice for choice in plan.alternatives[1:] if _is_cure(choice, minimum)]
-    cheapest = min(cures, key=lambda choice: choice.buffer or 0, default=None)
-    table = None if cheapest is None else f"{cheapest.change} (score {cheapest.score.value:.4f})"
-    if cheapest is not None and cheapest.buffer is None:
-        return f"{said}; cheapest cure: {table}"
-    if not plan.order.settings.takes("buffer"):
-        return phrase(
-            "{}; change the shuffles of {stages}",
-            said if table is None else f"{said}; cheapest cure: {table}",
-        )
-    target = {"fair": FAIR, "good": GOOD}.get(str(minimum), minimum)
-    if not isinstance(target, str) and plan.verdict != "cannot tell":
+    cures: list[tuple[int, str]] = [
+        (choice.buffer or 0, f"{choice.change} (score {choice.score.value:.4f})")
+        for choice in plan.alternatives[1:]
+        if not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
+    ]
+    if not cures and not settings.takes("buffer"):
+        return phrase("{}; change the shuffles of {stages}", said)
+    target = {"fair": scores.FAIR, "good": scores.GOOD}.get(str(minimum), minimum)
+    is_free = any(not size for size, _ in cures)
+    if not is_free and not isinstance(target, str) and plan.verdict != "cannot tell":
         smallest = buffer_for_target(plan.question, target)
-        is_less = cheapest is None or (smallest.buffer or 0) < (cheapest.buffer or 0)
-        if smallest.buffer and is_less and _is_enough(plan, smallest.buffer, minimum):
-            return phrase(
-                "{}; cheapest cure: {buffer=} (score {})",
-                said,
-                f"{smallest.score:.4f}",
-                buffer=smallest.buffer,
-            )
-    if table is not None:
-        return f"{said}; cheapest cure: {table}"
-    return phrase(
-        "{}; cheapest cure: {buffer=}, the whole epoch, which is uniform",
-        said,
-        buffer=plan.num_examples,
-    )
-
-
-def _is_cure(choice: Alternative, minimum: float | Verdict) -> bool:
-    return not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
-
-
-def _is_enough(plan: Quality, buffer: int, minimum: float | Verdict) -> bool:
-    """Return whether a buffer cures, which a score alone does not say of few examples."""
-    measured = plan.question.measured(with_buffer(plan.question.settings, buffer))
-    return reaches(measured.score, measured.verdict, minimum)
+        size, score = smallest.buffer, f"{smallest.score:.4f}"
+        # A score alone does not say of few examples that it is a cure.
+        measured = plan.question.measured(with_buffer(settings, size)) if size else None
+        if size and measured and reaches(measured.score, measured.verdict, minimum):
+            cures.append((size, phrase("{buffer=} (score {})", score, buffer=size)))
+    whole = phrase("{buffer=}, the whole epoch, which is uniform", buffer=plan.num_examples)
+    _, cure = min([*cures, (plan.num_examples + 1, whole)], key=lambda one: one[0])
+    return f"{said}; cheapest cure: {cure}"
 
 
 # How well is each part of an epoch mixed near by?
@@ -450,8 +417,8 @@ class Part:
 
     start: int
     stop: int
-    score: Score
-    metrics: tuple[Metric, ...]
+    score: scores.Score
+    metrics: tuple[scores.Metric, ...]
     mean_storage: float
 
 
@@ -485,7 +452,7 @@ def _part(
     return Part(
         start=start,
         stop=start + piece.length if piece.complete else round(last * sample.num_positions),
-        score=score_of(metrics),
+        score=scores.score_of(metrics),
         metrics=tuple(metrics),
         mean_storage=(float(piece.ranks.mean()) + 0.5) / sample.num_ranks,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
-from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,23 +14,19 @@ from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
 
 _TIMES_LONGER = 4  # than the codes asked for a table of all codes may be
-_MOST = 8  # that are looked through for one that is there already
-_IN_USE: list[ref[StorageOrder]] = []
+_LATEST: deque[StorageOrder] = deque(maxlen=4)
 
 
 def storage_order(order: Order) -> StorageOrder:
     """Return the places in storage of what an order reads in an epoch.
 
-    Of orders that read the same, however they read it, the one that is still in use is found again.
+    Of orders that read the same, however they read it, one of the latest is found again.
     """
     reads, codes = order.reads_of_epoch, order.codes
-    for known in tuple(_IN_USE):
-        made = known()
-        if made is not None and made.is_of(reads, codes):
-            return made
-    made = StorageOrder([reads], codes)
-    in_use = [known for known in tuple(_IN_USE) if known() is not None]
-    _IN_USE[:] = [*in_use, ref(made)][-_MOST:]
+    made = next((one for one in tuple(_LATEST) if one.is_of(reads, codes)), None)
+    if made is None:
+        made = StorageOrder([reads], codes)
+        _LATEST.append(made)
     return made
 
 

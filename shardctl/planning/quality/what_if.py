@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import Argument, refused
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import readers_of
@@ -20,7 +20,6 @@ from shardctl.planning.order import order_of
 from shardctl.planning.quality.metrics import far_metrics, near_metrics
 from shardctl.planning.quality.sample import epoch_length, sample_epoch
 from shardctl.planning.quality.score import Score, Verdict, score_of, verdict_of
-from shardctl.planning.quality.storage_order import StorageOrder
 
 _LIMIT = 1 << 18  # examples up to which an alternative is measured whole
 _MORE_FILES = 4
@@ -43,8 +42,7 @@ class Question:
     `window` is the examples in a batch, `num_classes` that of labels sorted in storage: 0 for one a
     shard, None where they are not. `element_size` is what an example takes in a buffer, if known.
     `resolved` is what the spec selects, or the readers of stages; `asked` the order under
-    `settings` if it is made, `storage` its places in storage, kept since most other settings
-    read the same.
+    `settings` if it is made.
     """
 
     resolved: Resolved
@@ -53,7 +51,6 @@ class Question:
     num_classes: int | None = None
     element_size: ElementSize | None = None
     asked: Order | None = None
-    storage: StorageOrder | None = field(default=None, repr=False, compare=False)
 
     def order(self, settings: ReadSettings) -> Order:
         """Return the order under other settings."""
@@ -229,7 +226,7 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     """
     refuse_loader(
         settings,
-        phrase("the buffer that {} asks for", Argument(asked)),
+        f"the buffer that {Argument(asked)} asks for",
         "compare the scores of its own settings",
     )
     if not settings.takes("buffer"):

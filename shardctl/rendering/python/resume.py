@@ -20,7 +20,7 @@ from shardctl.planning.resume.proof import Proof
 from shardctl.planning.resume.resume import order_of_plan
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.pipeline import order_module
+from shardctl.rendering.python.pipeline import order_module, stage_code
 from shardctl.rendering.python.source import (
     call,
     code_of_host,
@@ -32,7 +32,6 @@ from shardctl.rendering.python.source import (
     settings_code,
     source_of,
 )
-from shardctl.rendering.python.stages import stage_code
 from shardctl.rendering.resume import summary
 
 MAX_INSTRUCTIONS = 1000  # that are written as code
@@ -198,7 +197,9 @@ def _shard(plan: ResumePlan) -> ShardCall | None:
 def _with_tfds(plan: ResumePlan) -> Iterator[str]:
     """Yield what makes `ds` of the instructions, and the calls behind it."""
     own = [source.spec for source in plan.sources if source.spec is not None]
-    spec = own[0] if own else plan.spec
+    # Readers of stages may be several, which is no spec: the splits that have the files will do.
+    splits = dict.fromkeys(piece.split.name for piece in reading_of(plan).ranges)
+    spec = own[0] if own else plan.spec if reads_spec(plan.settings) else "+".join(splits)
     config = {"split": literal(spec), "read_config": "rest_config(INSTRUCTIONS)"}
     yield from call("ds = builder.as_dataset", keywords(config))
     if _shard(plan) is not None:

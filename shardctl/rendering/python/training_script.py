@@ -1,15 +1,17 @@
-"""A plan to resume as a whole training script, whose checkpoints hold the position from then on.
+"""A plan to resume as a whole training script, in each framework.
 
-Where there is no checkpoint yet it begins where the pipeline of the plan stopped, and never again
-there: the position that is restored replaces that. What is the user's own (how an example becomes
-x and y, the model, its loss) is in one place, and written for images with labels.
+In each the position is in the framework's own checkpoints: `tf.train.Checkpoint`,
+`BackupAndRestore` of Keras with `ResumeFit`, an item of Orbax. The same model with the same first
+weights learns by the same rule in all of them, so that one can be held against the other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from string import Template
+from types import MappingProxyType
 
 from shardctl.core.resume.resume_plan import UNSEEDED_MODES, ResumePlan
 from shardctl.errors import UsageError
@@ -17,10 +19,55 @@ from shardctl.planning.order import plan_order
 from shardctl.planning.resume.proof import Proof
 from shardctl.planning.sources import reads_spec
 from shardctl.rendering.python import reader
-from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
 from shardctl.rendering.python.resume import reading_of, same_dataset
 from shardctl.rendering.python.source import call, comment, literal, module, settings_code
 from shardctl.rendering.text.step_rows import settings_words
+
+
+@dataclass(frozen=True, kw_only=True)
+class Framework:
+    """The parts of a script behind its `position`.
+
+    Where they begin is `$step`, counted over all epochs, and in Keras `$epoch` of `$epochs`.
+
+    imports: besides those of TensorFlow, TFDS and shardctl.tfds.
+    model: a model and its loss for examples of `num_pixels` numbers and `num_classes` labels.
+    train: what restores, trains and saves.
+    """
+
+    imports: tuple[str, ...]
+    model: str
+    train: str
+
+
+def _part(name: str) -> str:
+    return (Path(__file__).parent / "scripts" / f"{name}.py.txt").read_text("utf-8")
+
+
+# For images with labels, of any size, also as plain tensors. Other examples are refused before
+# anything is trained.
+PREPARE = _part("prepare")
+
+_KERAS_MODEL = _part("keras_model")
+FRAMEWORKS: Mapping[str, Framework] = MappingProxyType(
+    {
+        "loop": Framework(imports=("import keras",), model=_KERAS_MODEL, train=_part("loop")),
+        "keras": Framework(imports=("import keras",), model=_KERAS_MODEL, train=_part("keras")),
+        "flax": Framework(
+            imports=(
+                "import optax",
+                "import orbax.checkpoint as ocp",
+                "from flax import nnx",
+                "import shardctl.orbax",
+            ),
+            model=_part("flax_model"),
+            train=_part("flax"),
+        ),
+    }
+)
+
+
+# A plan to resume as a whole training script.
 
 
 def training_script(plan: ResumePlan, proof: Proof | None, *, framework: str) -> Iterator[str]:

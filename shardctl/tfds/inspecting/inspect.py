@@ -2,19 +2,339 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
+from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.iteration.iteration import UNKNOWN
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.settings.short_form import short_form, stages_of
+from shardctl.core.settings.table import SETTINGS
 from shardctl.core.shuffle.passes import Loop
-from shardctl.errors import UsageError
-from shardctl.planning.inspect import Inspection
+from shardctl.core.stages.fields import KernelPair
+from shardctl.core.stages.part import Source
+from shardctl.core.stages.pipelines import open_stages, with_changed
+from shardctl.core.stages.pipelines import options_of as options_in_stages
+from shardctl.core.stages.stages import (
+    ChooseFromDatasets,
+    Concatenate,
+    Opaque,
+    Pipeline,
+    Read,
+    SampleFromDatasets,
+    Shared,
+    Shuffle,
+    WithOptions,
+    Zip,
+)
+from shardctl.core.stages.text import text_of
+from shardctl.errors import ShardctlError, UsageError
+from shardctl.planning.inspect import InspectedStage, Inspection, OpenStage, SourceLine
 from shardctl.tfds.imports import tensorflow
-from shardctl.tfds.inspecting.assemble import assembled
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.recognizing.graph import operation_of, options_in_force
-from shardctl.tfds.recognizing.walk import walked
+from shardctl.tfds.recognizing.graph import Operation, constant, operation_of, options_in_force
+from shardctl.tfds.recognizing.reader import FoundReader
+from shardctl.tfds.recognizing.stage_of import global_seed_of, stated_seed
+from shardctl.tfds.recognizing.walk import FoundPipeline, walked
+
+NO_SEED: KernelPair = (0, 0)  # tells a kernel to take its seeds from the machine
+_MOST_SHOWN = 8  # values of an argument
+
+LineOf = Callable[[Operation], SourceLine | None]
+Part = Any  # a stage or a source
+
+
+def assembled(
+    found: FoundPipeline, *, line_of: LineOf, loop: Loop = "python", name: str = ""
+) -> Inspection:
+    """Return the answer: stages with the seeds that a script states, and what they read."""
+    parts = _Parts.of(found)
+    sole = parts.sole
+    settings = ReadSettings(
+        **({} if sole is None else parts.settings_of(sole)),
+        global_seed=parts.global_seed,
+        stages=parts.pipeline(found.pipeline),
+        loop=loop,
+    )
+    stages = _shown(found, parts, settings, line_of)
+    is_open = [stage for stage in stages if stage.reason is not None]
+    if not is_open:
+        settings = replace(settings, stages=with_changed(stages_of(settings), part=_in_order))
+    made = Inspection(
+        name=name,
+        stages=stages,
+        open=tuple(OpenStage(stage=stage, reason=stage.reason or "") for stage in is_open),
+        settings=settings if is_open else short_form(settings),
+        dataset=next((reader.dataset for reader in found.readers), None),
+        spec=None if sole is None else sole.listed.spec,
+        datasets={} if sole is not None else parts.datasets,
+    )
+    return made if is_open else replace(made, refused=_refusal(made))
+
+
+def _in_order(part: Part) -> Part:
+    """Return a part without the deterministic=False of options that nothing goes by.
+
+    Of a reader as settings say it that would leave the order open, since TFDS decodes in parallel.
+    """
+    is_loose = isinstance(part, WithOptions) and part.deterministic is False
+    return replace(part, deterministic=None) if is_loose else part
+
+
+def _refusal(inspection: Inspection) -> str | None:
+    """Return why the first pass cannot be told, no stage being open; None if it can."""
+    try:
+        inspection.check_order()
+    except ShardctlError as error:
+        return _spelled(error)
+    return None
+
+
+def _spelled(error: ShardctlError) -> str:
+    """Return what an error says: a phrase, which each place spells."""
+    return error.args[0] if error.args else str(error)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Parts:
+    """How the parts that were found are stated: seeds under one global seed, readers by specs.
+
+    sole: the reader where there is one, whose settings are those of the pipeline.
+    """
+
+    global_seed: int | None
+    sole: FoundReader | None
+    readers: Mapping[int, FoundReader]
+    refs: Mapping[int, str | None]
+    datasets: Mapping[str, Dataset]
+
+    @classmethod
+    def of(cls, found: FoundPipeline) -> _Parts:
+        readers = {id(s.part): s.reader for s in found.stages if s.reader is not None}
+        each = list(readers.values())
+        own = [reader.pair for reader in each if reader.pair is not None]
+        parts = [_pair_of(stage.part) for stage in found.stages]
+        seeds = own or [pair for pair in parts if pair is not None]
+        refs, datasets = _references(each)
+        return cls(
+            global_seed=global_seed_of(seeds),
+            sole=each[0] if len(found.readers) == 1 else None,
+            readers=readers,
+            refs={key: refs[id(reader)] for key, reader in readers.items()},
+            datasets=datasets,
+        )
+
+    def settings_of(self, reader: FoundReader) -> dict[str, Any]:
+        """Return the settings of a reader, with the seed of its files."""
+        settings = dict(reader.settings)
+        if reader.in_order == "false":
+            if reader.is_tfds and reader.decodes_in_order:
+                return settings  # the seedless shuffle of files, which TFDS interleaves so
+            settings["deterministic"] = False
+        if reader.pair is not None:
+            seed = stated_seed(reader.pair, self.global_seed)
+            if not isinstance(seed, tuple):
+                settings.pop("shuffle_files", None)
+                settings["shuffle_seed"] = seed
+        return settings
+
+    def _read(self, part: Part) -> Read:
+        reader = self.readers[id(part)]
+        # Where hosts share the files, the settings say that nobody knows how many are there.
+        asserts = reader.asserts_cardinality or "host" in dict(reader.settings)
+        if self.sole is not None:
+            return Read(assert_cardinality=asserts)
+        return Read(
+            spec=reader.listed.spec,
+            data=self.refs[id(part)],
+            settings=_own_settings(self.settings_of(reader)),
+            assert_cardinality=asserts,
+        )
+
+    def part(self, part: Part) -> Part:
+        """Return a stage or source as it is stated."""
+        if isinstance(part, Read):
+            return self._read(part)
+        if isinstance(part, Shuffle):
+            # Of one element any seed makes the same choice, and commands ask for some seed.
+            seed = self._seed(part.seed)
+            return replace(part, seed=0 if seed is None and part.buffer == 1 else seed)
+        if isinstance(part, SampleFromDatasets):
+            part = replace(part, seed=self._seed(part.seed))
+        return part.mapped(self.pipeline)
+
+    def pipeline(self, pipeline: Pipeline) -> Pipeline:
+        """Return a pipeline as it is stated."""
+        return Pipeline(
+            source=self.part(pipeline.source), stages=tuple(map(self.part, pipeline.stages))
+        )
+
+    def _seed(self, pair: Any) -> int | KernelPair | None:
+        if pair is not None:
+            return stated_seed(pair, self.global_seed) or 0
+        # Beside a global seed of other stages, a seed of None would take one from that.
+        return None if self.global_seed is None else NO_SEED
+
+
+def _pair_of(part: Part) -> KernelPair | None:
+    seed = part.seed if isinstance(part, Shuffle | SampleFromDatasets) else None
+    return seed if isinstance(seed, tuple) else None
+
+
+def _references(readers: Iterable[FoundReader]) -> tuple[dict[int, str | None], dict[str, Dataset]]:
+    """Return the reference of each reader's dataset, None where all read one, and what they name.
+
+    Datasets are told apart by their folders.
+    """
+    of_readers = {id(one): one.dataset.data_dir or one.dataset.title for one in readers}
+    datasets: dict[str, Dataset] = {}
+    for one in readers:
+        datasets.setdefault(of_readers[id(one)], one.dataset)
+    if len(datasets) == 1:
+        return dict.fromkeys(of_readers), {}
+    return {**of_readers}, datasets
+
+
+def _shown(
+    found: FoundPipeline, parts: _Parts, settings: ReadSettings, line_of: LineOf
+) -> tuple[InspectedStage, ...]:
+    options = options_in_stages(stages_of(settings))
+    shown = []
+    for stage in found.stages:
+        if stage.reader is not None:
+            reason = _why_open(stage.reader, parts)
+            own = _own_settings(parts.settings_of(stage.reader))
+            text = _call(Read(spec=stage.reader.listed.spec, settings=own))
+            said = effect_of_reader(stage.reader)
+        else:
+            stated = parts.part(stage.part)
+            reason = _reason(stated, options, settings.global_seed)
+            text, said = _call(stated), stated.effect
+        if stage.removed:
+            said = "hands out what it reads, so TensorFlow takes it out"
+        shown.append(
+            InspectedStage(
+                call=text,
+                operation=stage.operations[-1].op,
+                arguments=_arguments(stage.operations),
+                effect=said if reason is None else f"leaves the order open: {reason}",
+                level=stage.level,
+                reason=reason,
+                # The last of which one is known: the call that a script has.
+                line=next(filter(None, map(line_of, reversed(stage.operations))), None),
+            )
+        )
+    return tuple(shown)
+
+
+def _reason(part: Part, options: WithOptions, global_seed: int | None) -> str | None:
+    if isinstance(part, ChooseFromDatasets):
+        for found in open_stages(part.choices, global_seed=global_seed):
+            return found.reason
+    reason: str | None = part.why_open(options.deterministic, global_seed)
+    return reason
+
+
+_UNSEEDED_FILES = (
+    "its files are shuffled without a seed, in another order in each run: set the seed of "
+    "list_files, or of the shuffle of the files, or tf.random.set_seed"
+)
+
+
+def _why_open(reader: FoundReader, parts: _Parts) -> str | None:
+    try:
+        settings = ReadSettings(**parts.settings_of(reader), global_seed=parts.global_seed)
+        unseeded = settings.shuffle_seed is None and settings.global_seed is None
+        if not reader.is_tfds and settings.shuffles_files and unseeded:
+            return _UNSEEDED_FILES
+        settings.check_predictable(ordered=reader.dataset.ordered)
+        if reader.pair is not None and settings.shuffle_seed is None and reader.in_order != "false":
+            return "its files are shuffled under another global seed than those of another reader"
+    except ShardctlError as error:
+        return _spelled(error)
+    return None
+
+
+def _own_settings(values: Mapping[str, Any]) -> tuple[tuple[str, object], ...]:
+    """Return settings of a reader by their names, as documents have them."""
+    said = []
+    for setting in SETTINGS:
+        if setting.field in values:
+            value = setting.kind.to_document(values[setting.field])
+            said.append((setting.name, tuple(value) if isinstance(value, list) else value))
+    return tuple(said)
+
+
+def _call(part: Part) -> str:
+    if isinstance(part, Opaque):
+        return part.call
+    if isinstance(part, Shuffle) and part.seed == NO_SEED:
+        part = replace(part, seed=None)
+    if isinstance(part, Zip | SampleFromDatasets | ChooseFromDatasets):
+        return _combination(part)
+    if isinstance(part, Concatenate):
+        return "concatenate(..)"
+    if isinstance(part, Shared):
+        return f"shared({part.label}, ..)"
+    is_source = isinstance(part, Source)
+    pipeline = Pipeline(source=part) if is_source else Pipeline(stages=(part,))
+    return text_of(pipeline)
+
+
+def _combination(part: Zip | SampleFromDatasets | ChooseFromDatasets) -> str:
+    said = [f"{len(part.inputs)} inputs"]
+    if isinstance(part, SampleFromDatasets):
+        said += [] if part.weights is None else [f"weights={[*part.weights]}"]
+        said += [] if part.seed in (None, NO_SEED) else [f"seed={part.seed}"]
+    if not isinstance(part, Zip):
+        said.append(f"stop_on_empty_dataset={part.stop_on_empty}")
+    return f"{part.name}({', '.join(said)})"
+
+
+def _arguments(operations: tuple[Operation, ...]) -> dict[str, Any]:
+    """Return the arguments that TensorFlow has, of a reader those of all its operations."""
+    said: dict[str, Any] = {}
+    for operation in operations:
+        prefix = f"{operation.op}." if len(operations) > 1 else ""
+        for name, node in operation.arguments.items():
+            value = constant(node)
+            if value is not None and value.size <= _MOST_SHOWN:
+                said[prefix + name] = _plain(value)
+        for name in ("reshuffle_each_iteration", "deterministic", "stop_on_empty_dataset"):
+            if (attribute := operation.attributes.get(name)) is not None:
+                said[prefix + name] = attribute.s.decode() if attribute.s else bool(attribute.b)
+    return said
+
+
+def _plain(value: Any) -> Any:
+    if value.dtype == object:
+        found = [bytes(text).decode("utf-8", "replace") for text in value.reshape(-1)]
+        return found if value.ndim else found[0]
+    return value.tolist()
+
+
+# What a reader does to the order of the examples, in a sentence.
+
+
+def effect_of_reader(reader: FoundReader) -> str:
+    """Return in which order a reader reads."""
+    settings = dict(reader.settings)
+    order = "files as listed"
+    if settings.get("shuffle_files"):
+        order = "files shuffled" + ", anew for each iterator" * (settings.get("reshuffle") is None)
+    elif settings.get("reverse"):
+        order = "files back to front"
+    elif "file_order" in settings:
+        order = "files in an order of their own"
+    shared = f", those of host {settings['host']}" if "host" in settings else ""
+    endless = ", without end" if reader.is_endless else ""
+    return f"reads {reader.listed.spec} of {reader.dataset.title}: {order}{shared}{endless}"
+
+
+# A real `tf.data.Dataset` read back as stages: where is its order open, and what is it?
 
 
 def _is_inspected(value: Any) -> Any:

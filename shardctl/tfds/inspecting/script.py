@@ -228,23 +228,12 @@ def _failing_as_usage(script: ScriptFunction) -> Iterator[None]:
         if os.environ.get("SHARDCTL_TRACEBACK"):
             raise
         said = printable(" ".join(str(error).split()), 500)
-        kind = type(error).__name__
+        kind, hint = type(error).__name__, ""
+        if isinstance(error, SystemExit) and error.code == 2:  # as argparse ends
+            hint = "; let a function take what is needed, and give it after --"
         raise UsageError(
-            f"{script.module}:{script.function} failed with {kind}: {said}{_place(error)}"
-            f"{_way_out(error, script)}"
+            f"{script.module}:{script.function} failed with {kind}: {said}{_place(error)}{hint}"
         ) from error
-
-
-def _way_out(error: BaseException, script: ScriptFunction) -> str:
-    """Return what helps where the script is not run as it is used to, "" elsewhere."""
-    if isinstance(error, SystemExit) and error.code == 2:  # as argparse ends
-        return (
-            "; options on the script's own command line are none here: let a function take "
-            "what is needed, and give it after --"
-        )
-    if isinstance(error, ImportError) and "relative import" in str(error):
-        return f"; a file of a package is named as its module, PACKAGE.MODULE:{script.function}"
-    return ""
 
 
 def _place(error: BaseException) -> str:

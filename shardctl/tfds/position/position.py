@@ -29,16 +29,20 @@ from shardctl.planning.pinned_sources import datasets_by_ref
 from shardctl.planning.resume.resume import resume_order
 from shardctl.planning.resume.shared_run import SharedRun, shared_run
 from shardctl.tfds.builder_layout import Builder, dataset_of
-from shardctl.tfds.position.counting import Loop, OrderCounter, RowCounter, Steps, elements_left
-from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
-from shardctl.tfds.position.derived import (
+from shardctl.tfds.position.counting import (
     SHAREABLE,
+    Loop,
+    OrderCounter,
+    RowCounter,
+    Steps,
     check_derived,
     check_length,
     check_same_order,
+    elements_left,
     records_of,
     stretch_of,
 )
+from shardctl.tfds.position.deferred import deferred, keep_place, place_of, trackable_class
 from shardctl.tfds.training.global_seed import check_global_seed
 from shardctl.tfds.training.pipeline import Transform
 from shardctl.tfds.training.resume import dataset_to_resume
@@ -369,17 +373,17 @@ class Position:
         """
         records = records_of(states)
         self._check_global_seed()
-        first = records[0]
-        own = [record for record in records if record.settings.host == self._settings.host]
-        besides = ("host",) if own else SHAREABLE
+        own = next((r for r in records if r.settings.host == self._settings.host), None)
         for record in {record.dataset: record for record in records}.values():
-            self._check(record, allow_version=allow_version, besides=besides)
-        if own:
-            self._go_to(own[0], allow_version=allow_version)
+            self._check(
+                record, allow_version=allow_version, besides=("host",) if own else SHAREABLE
+            )
+        if own is not None:
+            self._go_to(own, allow_version=allow_version)
             return
         self._check_shareable(len(records))
-        now = self._settings_at(first)
-        run = self._shared_run(now, (*first.stretches, stretch_of(records)))
+        now = self._settings_at(records[0])
+        run = self._shared_run(now, (*records[0].stretches, stretch_of(records)))
         self._planned, self._now, self._run, self._consumed = run.planned, now, run, 0
         self._loop = None
 

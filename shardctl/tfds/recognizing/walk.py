@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 from shardctl.core.iteration.build import build
@@ -68,7 +68,7 @@ def walked(root: Operation, options: Options) -> FoundPipeline:
     """Return the pipeline that a graph is."""
     walk = _Walk(options, shared_objects(root))
     pipeline = walk.pipeline(root, 0)
-    return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages), options=options)
+    return FoundPipeline(pipeline=pipeline, stages=tuple(walk.stages))
 
 
 class _Walk:
@@ -570,7 +570,6 @@ class FoundPipeline:
 
     pipeline: Pipeline
     stages: tuple[FoundStage, ...]
-    options: Any = field(repr=False)
 
     @property
     def readers(self) -> tuple[FoundReader, ...]:

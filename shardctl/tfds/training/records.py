@@ -220,37 +220,3 @@ def _piece_size(dataset: Dataset) -> int:
     num_examples = sum(split.num_examples for split in dataset.splits)
     that_fit = _PIECE_BYTES * num_examples // total if total else 0
     return min(max(that_fit, _FEWEST_IN_PIECE), _MOST_IN_PIECE)
-
-
-def kernel_shuffle(dataset: Any, buffer_size: int, seeds: Any) -> Any:
-    """Return `dataset.shuffle(buffer_size)` with the two seeds of the kernel given as they are.
-
-    `seeds` is an int64[2] tensor. `Dataset.shuffle` takes one seed and draws those of each
-    iterator by itself, most of which no argument of it can reach; the op behind it takes any.
-    Every iterator of what is returned has the same order.
-    """
-    tf = tensorflow()
-    components = tf.nest.flatten(as_tensors(dataset).element_spec)
-    shuffled = tf.raw_ops.ShuffleDataset(
-        input_dataset=tf.data.experimental.to_variant(dataset),
-        buffer_size=tf.constant(buffer_size, tf.int64),
-        seed=seeds[0],
-        seed2=seeds[1],
-        output_types=[component.dtype for component in components],
-        output_shapes=[component.shape for component in components],
-        reshuffle_each_iteration=False,
-    )
-    return tf.data.experimental.from_variant(shuffled, dataset.element_spec)
-
-
-def as_tensors(dataset: Any) -> Any:
-    """Return a dataset with each element a tuple of tensors, as its kernel has them.
-
-    A ragged or sparse tensor and a dataset is one tensor of variants there; what it consists of has
-    no public name. `_flat_structure` is what every dataset of TensorFlow gives its own kernel.
-    """
-    tf = tensorflow()
-    flat = dataset._flat_structure
-    parts = zip(flat["output_shapes"], flat["output_types"], strict=True)
-    specs = tuple(tf.TensorSpec(shape, dtype) for shape, dtype in parts)
-    return tf.data.experimental.from_variant(tf.data.experimental.to_variant(dataset), specs)

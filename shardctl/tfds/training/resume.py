@@ -32,7 +32,7 @@ from shardctl.planning.resume.resume import resume as plan_resume
 from shardctl.planning.sources import reads_spec
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph
-from shardctl.tfds.stage_calls import examples_of_host
+from shardctl.tfds.stage_calls import as_tensors, examples_of_host, kernel_shuffle
 from shardctl.tfds.training.pipeline import MakeReal, Transform, rest_of_plan
 from shardctl.tfds.training.read_config import (
     FittedPlan,
@@ -40,7 +40,7 @@ from shardctl.tfds.training.read_config import (
     epochs_that_follow,
     fitted,
 )
-from shardctl.tfds.training.records import RecordReader, as_tensors, kernel_shuffle
+from shardctl.tfds.training.records import RecordReader
 
 
 @checked
@@ -265,9 +265,6 @@ class _Resumed:
             rest = examples_of_host(self.reader.read(self.here.reads), self.here.settings)
         if plan.shuffle is None or not plan.remaining:
             return self._decoded(rest)
-        if not plan.shuffle.emitted:
-            examples = self._decoded(rest)
-            return kernel_shuffle(examples, plan.shuffle.buffer_size, _pair(plan.shuffle.seeds))
         codes = self.reader.codes.of_ids(plan.pending or ())
         held = self.reader.chosen(self.here.reads, np.sort(codes)) if len(codes) else None
         stop = plan.shuffle.emitted + plan.remaining
@@ -352,10 +349,6 @@ def _codes(reads: Reads, reader: RecordReader) -> Int64s:
 
 def _numbers(seeds: KernelSeeds) -> tuple[int, int]:
     return seeds.seed, seeds.seed2
-
-
-def _pair(seeds: KernelSeeds) -> Any:
-    return tensorflow().constant(_numbers(seeds), tensorflow().int64)
 
 
 # A shuffle buffer that continues from where it was.

@@ -1,10 +1,12 @@
-"""What is compared with an order: files as TFDS's reader hands them out, or index ranges."""
+"""What TensorFlow reads, as pieces of codes: of files as TFDS reads them, or of index ranges."""
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,12 +19,23 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import sorted_reads
+from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import settings_of_read, stages_of
-from shardctl.core.stages.stages import Read
-from shardctl.core.text import quoted
+from shardctl.core.stages.stages import (
+    Batch,
+    ChooseFromDatasets,
+    Pipeline,
+    Read,
+    SampleFromDatasets,
+    Shared,
+    Unbatch,
+    Zip,
+)
+from shardctl.core.text import printable, quoted
 from shardctl.core.tfds_rules import OTHER_FORMATS
+from shardctl.errors import DatasetError, ShardctlError
 from shardctl.files.stores.remote_path import RemotePath, path_of
 from shardctl.planning.order import order_of
 from shardctl.planning.sources import ResolvedSources, sources
@@ -35,14 +48,200 @@ from shardctl.tfds.training.pipeline import pipeline
 from shardctl.tfds.training.read_config import fitted
 from shardctl.tfds.training.records import RangeReader
 from shardctl.tfds.training.resume import dataset_of_plan, resume
-from shardctl.tfds.verifying.reading import (
-    BATCH,
-    EXAMPLE,
-    Reading,
-    Shape,
-    said_by_tensorflow,
-    shape_of,
-)
+
+BATCH_SIZE = 1024
+
+# What an element is: an example, a batch of such as are below, or a tuple.
+Shape = tuple[str, tuple["Shape", ...]]
+EXAMPLE: Shape = ("example", ())
+BATCH: Shape = ("batch", (EXAMPLE,))
+
+
+def shape_of(pipeline: Pipeline) -> Shape:
+    """Return what the elements of a pipeline are.
+
+    >>> from shardctl.core.stages.text import parse_stages
+    >>> shape_of(parse_stages("zip(a | batch(2), b) | batch(3)"))
+    ('batch', (('tuple', (('batch', (('example', ()),)), ('example', ()))),))
+    """
+    source = pipeline.source
+    shape = EXAMPLE
+    if isinstance(source, Zip):
+        shape = ("tuple", tuple(map(shape_of, source.inputs)))
+    elif isinstance(source, SampleFromDatasets | ChooseFromDatasets):
+        shape = shape_of(source.inputs[0])
+    elif isinstance(source, Shared):
+        shape = shape_of(source.pipeline)
+    for stage in pipeline.stages:
+        if isinstance(stage, Batch):
+            shape = ("batch", (shape,))
+        elif isinstance(stage, Unbatch):
+            shape = shape[1][0]
+    return shape
+
+
+def flattened(element: Any, shape: Shape) -> list[Any]:
+    """Return the examples of an element, in the order in which they went in.
+
+    >>> flattened((np.array([1, 2]), np.array([3, 4])), ("batch", (("tuple", (EXAMPLE,) * 2),)))
+    [1, 3, 2, 4]
+    """
+    kind, inner = shape
+    if kind == "example":
+        return [element.item() if isinstance(element, np.generic | np.ndarray) else element]
+    if kind == "tuple":
+        parts = zip(element, inner, strict=True)
+        return [example for part, of_part in parts for example in flattened(part, of_part)]
+    if inner[0] == EXAMPLE:
+        values: list[Any] = element.tolist()
+        return values
+    tf = tensorflow()
+    rows = len(tf.nest.flatten(element)[0])
+    return [
+        example
+        for row in range(rows)
+        for example in flattened(tf.nest.map_structure(lambda part: part[row], element), inner[0])  # noqa: B023
+    ]
+
+
+def _none_unknown(code: int) -> str:
+    raise AssertionError(f"code {code}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reading:
+    """A `tf.data.Dataset` of names or codes, single or within elements of a shape.
+
+    `codes_of` makes codes (int64[n]) of a batch; `unknown` gives the name behind a code below 0.
+    """
+
+    elements: Any
+    codes_of: Callable[[Any], Int64s]
+    shape: Shape = EXAMPLE
+    unknown: Callable[[int], str] = _none_unknown
+
+
+class Pass:
+    """One iteration of a reading as pieces of codes, until its end or until TensorFlow gives up.
+
+    `reason` is then what TensorFlow says, in a line; `num_done` counts what was handed out. `size`
+    examples at a time are taken from a reading of single ones: with many the pass is fast, with one
+    it ends exactly where TensorFlow gave up. `stop` cuts it. With `fit_epoch` it is what Keras
+    trains on in that epoch of `fit`, the earlier ones read before.
+    """
+
+    def __init__(
+        self,
+        reading: Reading,
+        *,
+        size: int = 1,
+        stop: int | None,
+        fit_epoch: int | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.unknown = reading.unknown
+        self.reason: str | None = None
+        self.num_done = 0
+        self._reading = reading
+        self._size = size
+        self._stop = stop
+        self._fit_epoch = fit_epoch
+        self._progress = progress
+
+    def __iter__(self) -> Iterator[Int64s]:
+        try:
+            for batch in self._batches():
+                codes = self._reading.codes_of(batch)
+                if self._stop is not None:
+                    codes = codes[: self._stop - self.num_done]
+                self.num_done += len(codes)
+                if self._progress is not None:
+                    self._progress.advance(len(codes))
+                yield codes
+                if self.num_done == self._stop:
+                    return
+        except tensorflow().errors.OpError as error:
+            self.reason = reason_of(error)
+
+    def _batches(self) -> Iterator[Any]:
+        elements, shape = self._reading.elements, self._reading.shape
+        if self._fit_epoch is not None:
+            found = iter(fitted_epoch(elements, self._fit_epoch))
+        elif shape == EXAMPLE:
+            elements = elements if self._stop is None else elements.take(self._stop)
+            yield from (
+                elements.batch(self._size) if self._size > 1 else elements
+            ).as_numpy_iterator()
+            return
+        else:
+            found = elements.as_numpy_iterator()
+        if shape == BATCH:
+            yield from found
+            return
+        for element in found:
+            yield np.array(flattened(element, shape), object)
+
+
+def iterate_whole(reading: Reading, times: int) -> None:
+    """Read a dataset to its end so many times, for the seeds that this uses up."""
+    elements = reading.elements
+    if reading.shape == EXAMPLE:
+        elements = elements.batch(BATCH_SIZE)
+    for _ in range(times):
+        with contextlib.suppress(tensorflow().errors.OpError):
+            for _ in elements:
+                pass
+
+
+@contextlib.contextmanager
+def said_by_tensorflow(what: str) -> Iterator[None]:
+    """Turn what TensorFlow and TFDS raise while a pipeline is built into a line.
+
+    Raises:
+        DatasetError: `what`, and the first line of what they say.
+    """
+    try:
+        yield
+    except ShardctlError:
+        raise
+    except Exception as error:
+        raise DatasetError(f"{what}: {reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """Return the first line of an error without the names of TensorFlow's nodes."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    text = re.sub(r"^(\{\{[^}]*\}\} ?)+|( ?\[Op:\w+\])? ?(name: ?)?$", "", lines[0])
+    return printable(text, 300)
+
+
+def fitted_epoch(elements: Any, epoch: int) -> list[Any]:
+    """Return the elements that Keras trains on in one epoch of `fit`, the earlier ones read too."""
+    tf = tensorflow()
+    keras = tf.keras
+    epochs: list[list[Any]] = []
+    spec = elements.element_spec
+
+    class Recorder(keras.Model):  # type: ignore[misc,name-defined]  # keras is not typed
+        def train_step(self, batch: Any) -> dict[str, float]:
+            def note(*parts: Any) -> None:
+                values = [part.numpy() for part in parts]
+                epochs[-1].append(tf.nest.pack_sequence_as(spec, values))
+
+            tf.py_function(note, tf.nest.flatten(batch), [])
+            return {"loss": 0.0}
+
+    class EachEpoch(keras.callbacks.Callback):  # type: ignore[misc,name-defined]
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            epochs.append([])
+
+    model = Recorder()
+    model.compile(run_eagerly=True)
+    model.fit(elements, shuffle=False, epochs=epoch + 1, verbose=0, callbacks=[EachEpoch()])
+    return epochs[epoch]
+
+
+# What is compared with an order: files as TFDS's reader yields them, or index ranges.
 
 
 def why_not_files(reads: Reads) -> str | None:
@@ -132,44 +331,29 @@ class RealFiles:
 
     def pipeline(self, settings: ReadSettings) -> Reading:
         """Return what `shardctl.tfds.pipeline` builds."""
-        with said_by_tensorflow(f"TFDS refuses {quoted(self.resolved.spec)}"):
-            elements = pipeline(
-                self.builder,
-                self._spec,
-                settings,
-                transform=without_autograph(_tfds_id),
-                decoders=self.decoders,
-                add_tfds_id=True,
-            )
-        reading = self._reading(elements)
-        return replace(reading, shape=shape_of(stages_of(settings)))
-
-    @property
-    def _spec(self) -> str | None:
-        """What the pipeline is asked for: of stages what the command was given."""
         resolved = self.resolved
-        return resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
+        # Of stages what the command was given.
+        spec = resolved.given[1] if isinstance(resolved, ResolvedSources) else resolved.spec
+        shape = shape_of(stages_of(settings))
+        return self._read(resolved.spec, shape, pipeline, spec, settings)
 
     def resumed(self, plan: ResumePlan, host: int | None) -> Reading:
         """Return what `shardctl.tfds.resume` reads, to the end of all epochs."""
-        with said_by_tensorflow(f"TFDS refuses {quoted(plan.spec)}"):
-            elements = resume(
-                self.builder,
-                plan,
-                host=plan.settings.host if host is None else host,  # whoever verifies
-                transform=without_autograph(_tfds_id),
-                decoders=self.decoders,
-                add_tfds_id=True,
-            )
-        return replace(self._reading(elements), shape=_shape_of_rest(plan))
+        who = plan.settings.host if host is None else host  # whoever verifies
+        return self._read(plan.spec, _shape_of_rest(plan), resume, plan, host=who)
 
-    def _reading(self, elements: Any) -> Reading:
+    def _read(
+        self, spec: str, shape: Shape, make: Callable[..., Any], *given: Any, **more: Any
+    ) -> Reading:
         names = FoundNames(self.codes)
+        how = {"decoders": self.decoders, "add_tfds_id": True, **more}
+        with said_by_tensorflow(f"TFDS refuses {quoted(spec)}"):
+            elements = make(self.builder, *given, transform=without_autograph(_tfds_id), **how)
 
         def codes_of(batch: Any) -> Int64s:
             return names.codes_of(np.atleast_1d(batch).tolist())
 
-        return Reading(elements=elements, codes_of=codes_of, unknown=names.unknown)
+        return Reading(elements=elements, codes_of=codes_of, shape=shape, unknown=names.unknown)
 
 
 def _tfds_id(example: Any) -> Any:

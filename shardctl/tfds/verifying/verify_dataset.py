@@ -11,7 +11,7 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.order.order import Order
-from shardctl.core.progress import Progress, Watch
+from shardctl.core.progress import Progress, Watch, watched_by, watching
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.shuffle.passes import Loop
 from shardctl.core.text import choices, counted
@@ -32,7 +32,7 @@ from shardctl.tfds.imports import tensorflow, versions
 from shardctl.tfds.inspecting.inspect import Inspected, inspect, inspected, is_dataset
 from shardctl.tfds.inspecting.script import ScriptFunction, datasets_of
 from shardctl.tfds.inspecting.watching import Lines
-from shardctl.tfds.verifying.reading import fitted_epoch, reason_of
+from shardctl.tfds.verifying.real_files import fitted_epoch, reason_of
 
 _TRIED = 64  # elements that are made twice, where maps draw random numbers
 
@@ -72,18 +72,13 @@ def verify_dataset(
     if not is_dataset(dataset):
         dataset = dataset()
     inspection = inspect(dataset, loop=loop)
-    return verify_inspected(
-        dataset, inspection, pass_index=pass_index, take="all" if take == -1 else take, watch=watch
-    )
+    with watched_by(watch):
+        wanted: Take = "all" if take == -1 else take
+        return verify_inspected(dataset, inspection, pass_index=pass_index, take=wanted)
 
 
 def verify_script(
-    script: ScriptFunction,
-    *,
-    pass_index: int = 0,
-    loop: Loop = "python",
-    take: Take = None,
-    watch: Watch | None = None,
+    script: ScriptFunction, *, pass_index: int = 0, loop: Loop = "python", take: Take = None
 ) -> Verification:
     """Compare the dataset that a function of a script returns; see `verify_dataset`.
 
@@ -100,16 +95,12 @@ def verify_script(
         )
     (dataset,) = datasets.values()
     return verify_inspected(
-        dataset,
-        inspected(dataset, lines=lines, loop=loop),
-        pass_index=pass_index,
-        take=take,
-        watch=watch,
+        dataset, inspected(dataset, lines=lines, loop=loop), pass_index=pass_index, take=take
     )
 
 
 def verify_inspected(
-    dataset: Any, inspection: Inspection, *, pass_index: int, take: Take, watch: Watch | None
+    dataset: Any, inspection: Inspection, *, pass_index: int, take: Take
 ) -> Verification:
     """Compare a dataset object that was inspected; see `verify_dataset`."""
     check_take(take)
@@ -129,8 +120,8 @@ def verify_inspected(
     assert stop is not None
     if not stop:
         raise UsageError("nothing to verify: the pipeline hands out nothing")
-    checks = check_files_read(order.reads, watch)
-    comparison = _Comparison(own=own, order=order, stop=stop, watch=watch)
+    checks = check_files_read(order.reads, watching())
+    comparison = _Comparison(own=own, order=order, stop=stop)
     comparison.run(pass_index, "keras-fit" if settings.loop == "keras-fit" else "python")
     return Verification(
         dataset=order.dataset,
@@ -155,7 +146,6 @@ class _Comparison:
     own: OwnElements
     order: Order
     stop: int
-    watch: Watch | None
     notes: list[str] = field(init=False, default_factory=list)
     difference: FirstDifference | None = field(init=False, default=None)
     num_done: int = field(init=False, default=0)
@@ -172,7 +162,7 @@ class _Comparison:
             ) from why
         if self.own.random_ops:
             self._keep_steady(expected)
-        progress = Progress(self.watch, "elements", self.stop * (pass_index + 1), per_second=10_000)
+        progress = Progress(None, "elements", self.stop * (pass_index + 1), per_second=10_000)
         distinct: set[int] = set()
         reason: list[str] = []
         stop = None if self.stop == self.own.elements.num_elements else self.stop

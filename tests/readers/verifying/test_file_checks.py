@@ -14,8 +14,7 @@ from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.readers.verifying.verify_files import verify_files
-from shardctl.tfds.verifying.verify import verify
-from shardctl.tfds.verifying.verify_plan import verify_plan
+from shardctl.tfds.verifying.verify import verify, verify_plan
 from tests.core.order.toy_pipelines import (
     Toys,
 )
@@ -26,8 +25,7 @@ from tests.tfds.verifying.checked_toys import (
 from tests.tfds_datasets import build_dataset
 
 
-@pytest.mark.usefixtures("small")
-def test_a_bad_file_beyond_the_windows_is_counted(toys: Toys, tmp_path: Path) -> None:
+def test_a_bad_file_beyond_what_is_compared_is_counted(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     (folder / "toy-train.tfrecord-00006-of-00007").write_bytes(b"")
     found = verify(read_tfds_folder(folder), "train", ReadSettings(cycle=1), take=3)
@@ -101,8 +99,7 @@ def test_files_that_end_tensorflow_are_not_opened(
     assert verify(read_tfds_folder(folder), "train[:3]+test").read == "files"
 
 
-@pytest.mark.usefixtures("small")
-def test_damaged_data_beyond_the_windows_is_named(toys: Toys, tmp_path: Path) -> None:
+def test_damaged_data_beyond_what_is_compared_is_named(toys: Toys, tmp_path: Path) -> None:
     folder = tampered(toys, tmp_path)
     for shard, byte in ((5, 20), (6, 14)):
         file = folder / f"toy-train.tfrecord-0000{shard}-of-00007"

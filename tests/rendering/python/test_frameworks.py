@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.rendering.python.frameworks import FRAMEWORKS, PREPARE
+from shardctl.rendering.python.training_script import FRAMEWORKS, PREPARE
 from tests.core.order.toy_pipelines import Toys
 
 GIVEN = {"tf", "tfds", "shardctl", "os", "builder", "position"}  # by every script

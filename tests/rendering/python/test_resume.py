@@ -250,6 +250,23 @@ def test_code_of_what_a_log_leaves_over(toys: Toys, num_seen: int) -> None:
     assert Counter(left) == Counter(every[num_seen:])
 
 
+def test_code_of_what_a_log_leaves_over_of_two_readers(toys: Toys) -> None:
+    dataset = toys["plain"].dataset
+    train, test = dataset.split("train"), dataset.split("test")
+    stages = parse_stages("read(train) | concatenate(read(test)) | batch(2)")
+    codes = [0, train.num_examples + 1]
+    plan = resume_unseen(dataset, "train", ReadSettings(stages=stages), seen=codes)
+    every = [
+        f"{name}__{index}"
+        for split in (train, test)
+        for name, length in zip(split.filenames, split.shard_lengths, strict=True)
+        for index in range(length)
+    ]
+    left = read(run([code_of(plan)])["ds"])
+    assert len(left) == train.num_examples + test.num_examples - 2
+    assert set(left) < set(every)
+
+
 def many(length: int = 3000) -> Dataset:
     files = ShardFiles(pattern="d-train.tfrecord-\0-of-03000", num_shards=length)
     train = Split(name="train", shard_lengths=(2,) * length, files=(files,))

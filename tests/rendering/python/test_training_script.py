@@ -21,8 +21,7 @@ from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.rendering.python.frameworks import FRAMEWORKS
-from shardctl.rendering.python.training_script import training_script
+from shardctl.rendering.python.training_script import FRAMEWORKS, training_script
 from tests.tfds_datasets import build_dataset
 
 NUM_CLASSES = 200

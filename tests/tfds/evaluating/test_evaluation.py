@@ -163,12 +163,12 @@ def test_what_trains_and_does_not_evaluate_is_refused(toys: Toys) -> None:
         with pytest.raises(UsageError, match=words):
             shardctl.tfds.evaluation(toys["plain"].builder, "test", settings, batch=2)
 
-    refused("in batches of batch: its settings take no shuffle_seed=1", shuffle_seed=1)
-    refused("take no buffer=3 and epochs=2", buffer=3, epochs=2)
-    refused("batch=4 and drop_remainder=True", batch=4, drop_remainder=True)
-    refused(r"stages=<Pipeline read \| batch>", stages="read(test) | batch(2)")
-    refused('loop="keras-fit"', loop="keras-fit")
-    refused("global_seed=3", global_seed=3)
+    refused("in batches of --batch: its settings take no --shuffle-seed 1", shuffle_seed=1)
+    refused("take no --buffer 3 and --epochs 2", buffer=3, epochs=2)
+    refused("--batch 4 and --drop-remainder", batch=4, drop_remainder=True)
+    refused(r"--stages <Pipeline read \| batch>", stages="read(test) | batch(2)")
+    refused("--loop keras-fit", loop="keras-fit")
+    refused("--global-seed 3", global_seed=3)
     with pytest.raises(UnpredictableOrderError, match="as their decoding ends"):
         refused("", deterministic=False)
 

@@ -8,7 +8,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
-from shardctl.tfds.graphs.predicted import Elements, IndexElements
+from shardctl.tfds.graphs.own_elements import Elements, IndexElements
 
 DATASET = Dataset(name="d", splits=(Split(name="train", shard_lengths=(5, 5)),))
 

@@ -7,8 +7,7 @@ import numpy as np
 from shardctl.core.arrays import Int64s
 from shardctl.tfds.graphs.dataset_graph import DatasetGraph
 from shardctl.tfds.graphs.gather import EditedGraph, NodeSource
-from shardctl.tfds.graphs.own_elements import Rest
-from shardctl.tfds.graphs.predicted import Elements
+from shardctl.tfds.graphs.own_elements import Elements, Rest
 
 
 class Given(Elements):

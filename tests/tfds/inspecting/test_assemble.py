@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.stages.text import text_of
 from shardctl.planning.inspect import Inspection
-from shardctl.tfds.inspecting.assemble import assembled
+from shardctl.tfds.inspecting.inspect import assembled
 from shardctl.tfds.recognizing.graph import operation_of, options_in_force
 from shardctl.tfds.recognizing.walk import walked
 from tests.tfds_datasets import build_dataset

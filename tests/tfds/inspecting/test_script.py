@@ -138,16 +138,6 @@ def test_a_script_that_reads_its_command_line_is_told_where_arguments_go(script:
         inspect_script(ScriptFunction.parsed("train.py:parses"))
 
 
-def test_a_file_of_a_package_is_told_its_name_as_a_module(script: str) -> None:
-    folder = Path(script).parent / "mine" / "inner"
-    folder.mkdir(parents=True)
-    for package in (folder, folder.parent):
-        (package / "__init__.py").touch()
-    (folder / "input.py").write_text("from . import other\n")
-    with pytest.raises(UsageError, match=r"its module, PACKAGE.MODULE:make$"):
-        inspect_script(ScriptFunction.parsed("mine/inner/input.py:make"))
-
-
 def test_a_failing_call_leaves_nothing_behind(script: str) -> None:
     before = [*sys.path], [*sys.argv], sys.stdout
     with pytest.raises(UsageError):

@@ -9,7 +9,7 @@ import pytest
 import shardctl.tfds
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.tfds.keras.keras_epochs import FitEpochs, FitPlace, place_and_position
+from shardctl.tfds.keras_fit import FitEpochs, FitPlace, place_and_position
 from tests.core.order.order_cases import changed
 from tests.fit_runs import SETTINGS
 

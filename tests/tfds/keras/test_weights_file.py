@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.tfds.keras.keras_epochs import (
+from shardctl.tfds.keras_fit import (
     PlaceInWeights,
     drop_torn_metadata,
     save_weights_whole,

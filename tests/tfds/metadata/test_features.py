@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import DatasetError, UsageError
-from shardctl.tfds.metadata.features import find_features
+from shardctl.tfds.metadata import find_features
 
 _SCRIPT = """
 import numpy as np

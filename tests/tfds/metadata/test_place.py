@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from shardctl.errors import UsageError
-from shardctl.tfds.metadata import write as place
-from shardctl.tfds.metadata.write import place_files
+from shardctl.tfds import metadata as place
+from shardctl.tfds.metadata import place_files
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_others_are_replaced_when_told(made: Path, tmp_path: Path) -> None:
     target.mkdir()
     (target / "b.txt").write_text("other")
     (target / "a.json").write_text("new a.json")
-    with pytest.raises(UsageError, match=r"has b.txt already, of other contents; force=True"):
+    with pytest.raises(UsageError, match=r"has b.txt already, of other contents; --force"):
         place_files(made, str(target), last="info.json", force=False)
     assert contents(target) == {"b.txt": "other", "a.json": "new a.json"}
     place_files(made, str(target), last="info.json", force=True)

@@ -15,7 +15,7 @@ from shardctl import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.errors import DatasetError, UsageError
 from shardctl.readers.tfds_metadata import read_tfds_folder
-from shardctl.tfds.metadata.write import write_metadata
+from shardctl.tfds.metadata import write_metadata
 from tests.cases import FUZZ, check_cases
 from tests.tfds_datasets import build_dataset
 
@@ -115,7 +115,7 @@ def test_what_is_there_is_replaced_when_told(toy: Dataset, tmp_path: Path) -> No
     features = str(tmp_path / "features.json")
     folder = tmp_path / "data"
     (folder / "dataset_info.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"has dataset_info.json already.*force=True"):
+    with pytest.raises(UsageError, match=r"has dataset_info.json already.*--force"):
         write_metadata(toy, str(folder), features)
     assert sorted(os.listdir(folder)) == ["dataset_info.json", "train-00000", "train-00001"]
     found = write_metadata(toy, str(folder), features, force=True)

@@ -334,7 +334,7 @@ def test_a_buffer_without_a_seed_has_no_position_to_share(builder: Any) -> None:
 
 
 def test_fit_has_no_epochs_of_a_run_that_was_shared(builder: Any) -> None:
-    from shardctl.tfds.keras.keras_epochs import FitEpochs
+    from shardctl.tfds.keras_fit import FitEpochs
 
     place = position(builder, 0, 1)
     place.set_states(states_of(builder, 2))

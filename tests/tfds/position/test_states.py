@@ -11,7 +11,7 @@ from shardctl.core.resume.resume_plan import Stretch
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.files.position_file import PositionRecord, position_text
-from shardctl.tfds.position.derived import records_of, stretch_of
+from shardctl.tfds.position.counting import records_of, stretch_of
 from tests.core.instructions.tfds_splits import toy_dataset
 
 DATASET = toy_dataset({"train": (9, 4)}).identity

@@ -9,7 +9,7 @@ import pytest
 from shardctl.core.instructions.reads import reads_of
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.errors import DatasetError
-from shardctl.tfds.recognizing.files import PLAIN_SPLIT, Listed, Piece, listed
+from shardctl.tfds.recognizing.reader import PLAIN_SPLIT, Listed, Piece, listed
 from tests.tfds_datasets import build_dataset
 
 LENGTHS = {"train": [3, 0, 5, 4, 2, 2, 3, 1, 4, 2], "test": [2, 2]}

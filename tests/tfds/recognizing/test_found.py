@@ -9,5 +9,5 @@ from shardctl.tfds.recognizing.walk import FoundPipeline, FoundStage
 def test_readers_are_those_of_the_stages() -> None:
     source = Range(stop=3)
     stage = FoundStage(part=source, operations=())
-    found = FoundPipeline(pipeline=Pipeline(source=source), stages=(stage,), options=None)
+    found = FoundPipeline(pipeline=Pipeline(source=source), stages=(stage,))
     assert found.readers == ()

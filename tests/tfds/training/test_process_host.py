@@ -19,7 +19,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.planning.resume.resume import resume
-from shardctl.tfds.training.process_host import check_host, hosts_said
+from shardctl.tfds.training.read_config import check_host, hosts_said
 from tests.forked_scripts import forking_python
 from tests.tfds_datasets import build_dataset, read_ids
 
@@ -162,7 +162,7 @@ _JAX_CHILD = """
 import sys
 from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
-from shardctl.tfds.training.process_host import check_host, hosts_said
+from shardctl.tfds.training.read_config import check_host, hosts_said
 
 def say(when):
     print(when, *(f"{source} {host}" for source, host in hosts_said()), flush=True)
@@ -208,7 +208,7 @@ import sys
 import tensorflow as tf
 from shardctl.core.hosts.host import Host
 from shardctl.errors import UsageError
-from shardctl.tfds.training.process_host import check_host, hosts_said
+from shardctl.tfds.training.read_config import check_host, hosts_said
 
 def said():
     return [(source, str(host)) for source, host in hosts_said()]

@@ -13,7 +13,8 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.shuffle.seeds import shuffle_kernel_seeds
 from shardctl.tfds.builder_layout import dataset_of
-from shardctl.tfds.training.records import RecordReader, kernel_shuffle
+from shardctl.tfds.stage_calls import kernel_shuffle
+from shardctl.tfds.training.records import RecordReader
 from tests.core.shuffle.shuffle_oracles import tf_order
 from tests.tfds_datasets import build_dataset
 

@@ -163,10 +163,10 @@ def test_what_the_metadata_says_tells_folders_apart_wherever_they_lie(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "words", "allowed"),
     [
-        ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; allow_version=True takes", True),
+        ({"version": "1.0.1"}, "its version was 1.0.0, now 1.0.1; --allow-version takes", True),
         pytest.param(
             {"config": "big"},
-            "its config was none, now big; allow_version=True takes it",
+            "its config was none, now big; --allow-version takes it",
             True,
             marks=pytest.mark.slow,
         ),

@@ -13,8 +13,8 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.planning.verify import FirstDifference, Window
-from shardctl.tfds.verifying.compare import difference
-from shardctl.tfds.verifying.reading import BATCH_SIZE
+from shardctl.tfds.verifying.real_files import BATCH_SIZE
+from shardctl.tfds.verifying.verify import difference
 
 
 class FakePass:

@@ -16,8 +16,7 @@ from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.catalog import catalog_dataset
-from shardctl.tfds.verifying.reading import Reading
-from shardctl.tfds.verifying.real_files import IndexRanges
+from shardctl.tfds.verifying.real_files import IndexRanges, Reading
 from shardctl.tfds.verifying.verify import verify
 from tests.oracles import interleave_by_hand
 

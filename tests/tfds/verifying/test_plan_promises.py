@@ -7,8 +7,8 @@ from shardctl.errors import ShardctlError
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.proof import BrokenPromise
 from shardctl.planning.resume.seen import resume_unseen
-from shardctl.tfds.verifying import verify_plan as plan_promises
-from shardctl.tfds.verifying.verify_plan import looked_at
+from shardctl.tfds.verifying import verify as plan_promises
+from shardctl.tfds.verifying.verify import looked_at
 from tests.cases import add_cases
 from tests.planning.resume.plan_cases import SEEN, TOY, is_of_another_pipeline, mutants, plans
 

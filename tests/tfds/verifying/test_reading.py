@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.progress import Progress
 from shardctl.errors import DatasetError, UsageError
-from shardctl.tfds.verifying.reading import (
+from shardctl.tfds.verifying.real_files import (
     Pass,
     Reading,
     iterate_whole,

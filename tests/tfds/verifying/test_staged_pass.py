@@ -6,7 +6,7 @@ import pytest
 
 from shardctl.core.stages.text import parse_stages
 from shardctl.tfds.stage_calls import StageCalls
-from shardctl.tfds.verifying.reading import fitted_epoch, flattened, shape_of
+from shardctl.tfds.verifying.real_files import fitted_epoch, flattened, shape_of
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from tests.tfds.verifying.checked_toys import (
 
 @pytest.mark.parametrize("take", [0, -2])
 def test_examples_to_compare_are_at_least_one(toys: Toys, take: int) -> None:
-    with pytest.raises(UsageError, match=f'take={take}: .*, or "all"'):
+    with pytest.raises(UsageError, match=f'--take {take}: .*, or "all"'):
         verify(toys["plain"].dataset, take=take)
 
 

@@ -79,7 +79,7 @@ def test_an_object_that_ends_early_is_found(folder: Path, monkeypatch: pytest.Mo
         "shardctl.tfds.graphs.own_elements.OwnElements._graph",
         property(lambda self: DatasetGraph(longer)),
     )
-    found = verify_inspected(shorter, inspection, pass_index=0, take="all", watch=None)
+    found = verify_inspected(shorter, inspection, pass_index=0, take="all")
     first = found.first_difference
     assert first is not None
     assert (first.position, first.found) == (12, None)
@@ -139,4 +139,4 @@ def test_another_seed_than_that_of_the_object_is_seen(folder: Path) -> None:
     inspection = shardctl.tfds.inspect(dataset)
     stages = parse_stages("cache | shuffle(7, seed=2) | repeat(2) | batch(4)")
     wrong = replace(inspection, settings=ReadSettings(shuffle_seed=3, stages=stages))
-    assert not verify_inspected(dataset, wrong, pass_index=0, take="all", watch=None).equal
+    assert not verify_inspected(dataset, wrong, pass_index=0, take="all").equal

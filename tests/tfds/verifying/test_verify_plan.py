@@ -18,7 +18,7 @@ from shardctl.planning.resume.resume import BufferMode, resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.readers.tfds_metadata import read_tfds_folder
 from shardctl.tfds.verifying.real_files import RealFiles
-from shardctl.tfds.verifying.verify_plan import verify_plan
+from shardctl.tfds.verifying.verify import verify_plan
 from tests.cases import check_cases
 from tests.core.order.order_cases import changed
 from tests.core.order.toy_pipelines import (

@@ -22,7 +22,7 @@ LEAST_BITS = 16
 _FEW = 4096
 # How many numbers are enciphered at once: what processors keep near by.
 _AT_ONCE = 1 << 15
-_TABLES = 64  # ciphers that are made at once, of 128 KiB each
+_TABLES = 64  # permutations that are kept, of 8 KiB each
 
 _Words = NDArray[Any]
 
@@ -145,68 +145,33 @@ def _round(
 
 
 def _looked_up(indices: Int64s, seeds: Int64s, num_examples: int, *, backwards: bool) -> Int64s:
-    """Return the same for few examples, from the whole cipher of each seed."""
-    distinct, which = np.unique(seeds, return_inverse=True)
+    """Return the same for few examples, from the whole permutation of each seed."""
+    if len(seeds) == 1:
+        return _permutation(int(seeds[0]), num_examples, backwards)[indices].astype(np.int64)
     found = np.empty_like(indices)
-    for start in range(0, len(distinct), _TABLES):
-        own = distinct[start : start + _TABLES]
-        here = np.flatnonzero((which >= start) & (which < start + _TABLES))
-        if len(distinct) == 1:
-            here = np.arange(len(indices))
-        rows = (which[here] - start) << LEAST_BITS if len(seeds) > 1 else np.zeros_like(here)
-        found[here] = _walked_in(_ciphers(own, backwards), rows, indices[here], num_examples)
+    by_seed = np.argsort(seeds, kind="stable")
+    for here in np.split(by_seed, np.flatnonzero(np.diff(seeds[by_seed])) + 1):
+        own = _permutation(int(seeds[here[0]]), num_examples, backwards)
+        found[here] = own[indices[here]]
     return found
 
 
-def _ciphers(seeds: Int64s, backwards: bool) -> NDArray[np.uint16]:
-    """Return what the smallest cipher makes of each number, one row after the other."""
-    return np.concatenate([_cipher(seed, backwards) for seed in seeds.tolist()])
-
-
-@lru_cache(maxsize=_TABLES)
-def _cipher(seed: int, backwards: bool) -> NDArray[np.uint16]:
-    half = LEAST_BITS // 2
-    numbers = _halves_of_all()
-    left, right = numbers[0].copy(), numbers[1].copy()
+@lru_cache(_TABLES)
+def _permutation(seed: int, num_examples: int, backwards: bool) -> NDArray[np.uint16]:
+    """Return what the smallest cipher makes of each index, until it is one."""
+    half, size = LEAST_BITS // 2, 1 << LEAST_BITS
+    left = np.repeat(np.arange(1 << half, dtype=np.uint16), 1 << half)
+    right = np.tile(np.arange(1 << half, dtype=np.uint16), 1 << half)
     _encipher(left, right, round_keys(np.array([seed])).astype(np.uint16), half, backwards)
-    left <<= half
-    left |= right
-    return left
-
-
-@lru_cache(maxsize=1)
-def _halves_of_all() -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
-    """Return the two halves of each number that the smallest cipher permutes."""
-    numbers = np.arange(1 << LEAST_BITS)
-    half = LEAST_BITS // 2
-    return (numbers >> half).astype(np.uint16), (numbers % (1 << half)).astype(np.uint16)
-
-
-def _walked_in(
-    ciphers: NDArray[np.uint16], rows: Int64s, indices: Int64s, num_examples: int
-) -> Int64s:
-    """Return where indices come to in their rows of the ciphers, int64[q]."""
-    found: Int64s = ciphers.take(rows + indices).astype(np.int64)
-    todo = np.flatnonzero(found >= num_examples)
-    if len(todo):
-        _lengthen(ciphers.reshape(-1, 1 << LEAST_BITS), num_examples)
-    while len(todo):
-        again = ciphers.take(rows[todo] + found[todo])
-        found[todo] = again
-        todo = todo[again >= num_examples]
+    cipher: NDArray[np.uint16] = (left << half | right).astype(np.uint16)
+    found: NDArray[np.uint16] = cipher[:num_examples].copy()
+    # Steps of walks become two, four, .. of them, which stop at an index: then walks are short.
+    cipher[:num_examples] = np.arange(num_examples)
+    for _ in range((size // (64 * num_examples)).bit_length()):
+        cipher = cipher.take(cipher)
+    while len(walked := np.flatnonzero(found >= num_examples)):
+        found[walked] = cipher.take(found[walked])
     return found
-
-
-def _lengthen(ciphers: NDArray[np.uint16], num_examples: int) -> None:
-    """Make each step of walks two, four, .. steps, which stop at an index, in place.
-
-    That costs as much as a few steps of many walks, or as many steps of a few.
-    """
-    ciphers[:, :num_examples] = np.arange(num_examples, dtype=np.uint16)
-    longest = (1 << LEAST_BITS) // (2 * num_examples * len(ciphers))
-    for _ in range(longest.bit_length()):
-        for row in ciphers:
-            row[:] = row.take(row)
 
 
 # The keys of Grain's shuffle: four words of C++'s `std::seed_seq`, for many seeds at once.

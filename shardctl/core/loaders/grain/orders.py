@@ -14,13 +14,13 @@ from shardctl.core.arrays import Int64s
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.grain.index_shuffle import is_permutation, shuffled, unshuffled
 from shardctl.core.loaders.handed_out import Batches, HandedOut
-from shardctl.core.loaders.loader import release_of
+from shardctl.core.loaders.loader import is_before
 from shardctl.core.phrase import Argument, refused
 from shardctl.errors import UsageError
 
 # From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
 # divided by the number of hosts and rounded down (`_SamplerMapDataset`); before, all of them.
-EQUAL_HOSTS_SINCE = (0, 2, 13)
+EQUAL_HOSTS_SINCE = "0.2.13"
 # Numbers of records beyond this are none that anybody has.
 _MOST = 1 << 61
 _MOST_COUNTED = 1 << 24  # places of which it is counted which examples come twice
@@ -70,8 +70,7 @@ def equal_hosts(version: str) -> bool:
     >>> equal_hosts("0.2.18"), equal_hosts("0.2.12")
     (True, False)
     """
-    release = release_of(version)
-    return release is None or release >= EQUAL_HOSTS_SINCE
+    return not is_before(version, EQUAL_HOSTS_SINCE)
 
 
 def _of_sampler(asked: Asked) -> Stream:
@@ -152,7 +151,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
 
 def _check_seed(name: str, seed: int | None) -> None:
     if seed is not None and not 0 <= seed < NUM_SEEDS:
-        raise refused("{}: Grain takes seeds from 0 to {}", Argument(name, seed), NUM_SEEDS - 1)
+        raise UsageError(f"{Argument(name, seed)}: Grain takes seeds from 0 to {NUM_SEEDS - 1}")
 
 
 # The examples that one process of Grain reads, before worker processes share them.

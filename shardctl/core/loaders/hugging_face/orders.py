@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+
 import numpy as np
 
 from shardctl.core.arrays import Int64s
@@ -16,13 +20,14 @@ from shardctl.core.loaders.handed_out import (
     UnequalBatches,
 )
 from shardctl.core.loaders.hugging_face.eras import (
+    DEFAULT_BUFFER,
+    DEFAULT_INPUT_SHARDS,
     Era,
     assumed_of_streams,
     check_tables,
     era_of,
     streams_tables,
 )
-from shardctl.core.loaders.hugging_face.streaming import Streaming, in_turn
 from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.shuffle.window import MAX_BUFFER, check_buffer
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -204,9 +209,289 @@ def _check_input_shards(asked: Asked, era: Era) -> None:
     if asked.seed is None:
         raise refused("{} is read with {shuffle_seed=N} only", given)
     if era.interleave == "never":
-        raise refused(
-            "{}: datasets {} reads one shard after the other; max_buffer_input_shards came "
-            "with 5.0.0",
-            given,
-            asked.version,
+        raise UsageError(
+            f"{given}: datasets {asked.version} reads one shard after the other; "
+            "max_buffer_input_shards came with 5.0.0"
         )
+
+
+# The order in which `IterableDataset` streams the examples of shards.
+
+_SEEDS = 1 << 63  # seeds are drawn below
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Reader:
+    """What one process, or one of its workers, reads of an epoch.
+
+    groups: shards that are read one after the other; the groups are read in turn.
+    generator: of the shuffle buffer, None where there is none.
+    step, offset: of the examples that come out, each `step`-th is handed out, from `offset` on.
+    """
+
+    groups: list[Int64s]
+    generator: np.random.Generator | None
+    step: int = 1
+    offset: int = 0
+
+    def size(self, lengths: Int64s) -> int:
+        """Return how many examples it hands out."""
+        read = sum(int(lengths[group].sum()) for group in self.groups)
+        return max(0, -(-(read - self.offset) // self.step))
+
+
+class Streaming:
+    """`IterableDataset.shuffle(seed, buffer_size)`, split by node, read by workers, by the epoch.
+
+    Hosts get shards where the number of shards is a multiple of theirs, else examples by stride;
+    `split_dataset_by_node` before `shuffle` or after it comes to the same.
+    """
+
+    def __init__(self, asked: Asked, era: Era) -> None:
+        self._asked, self._era = asked, era
+        self._lengths = asked.lengths_of_shards
+        self._starts = np.cumsum(self._lengths) - self._lengths
+        self.buffer = DEFAULT_BUFFER if asked.buffer is None else asked.buffer
+        self._tables = streams_tables(asked)
+        self._inputs = asked.input_shards or DEFAULT_INPUT_SHARDS
+
+    def sizes(self, epoch: int) -> list[int]:
+        """Return how many examples each worker hands out of an epoch."""
+        return [reader.size(self._lengths) for reader in self._readers(epoch)]
+
+    def workers(self, epoch: int) -> list[Int64s]:
+        """Return the indices that each worker hands out of an epoch, in order."""
+        return [self._read(reader) for reader in self._readers(epoch)]
+
+    def indices_of_shards(self, epoch: int) -> list[range]:
+        """Return the indices in each shard that this process reads in an epoch, as they lie."""
+        groups = [group for reader in self._readers(epoch) for group in reader.groups]
+        shards = np.unique(np.concatenate([np.empty(0, np.int64), *groups]))
+        starts, lengths = self._starts[shards].tolist(), self._lengths[shards].tolist()
+        return [range(start, start + size) for start, size in zip(starts, lengths, strict=True)]
+
+    @property
+    def num_shards(self) -> int:
+        """Number of shards, as `IterableDataset.num_shards` counts them after a shuffle."""
+        return self._num_shards(self._groups_of_all(0))
+
+    @property
+    def shares_shards(self) -> bool:
+        """Whether hosts get shards of their own, not all examples by stride."""
+        return self._gets_shards(self.num_shards)
+
+    @property
+    def rows_of_tables(self) -> int:
+        """How many rows the tables have that fill the buffer; 1 is as without tables."""
+        return max(1, self.buffer // self._inputs) if self._era.by_halves else 1
+
+    @property
+    def num_in_turn(self) -> int:
+        """How many shards fill the buffer in turn, if there are so many."""
+        return 1 if self._era.interleave == "never" else self._inputs
+
+    @property
+    def num_idle_workers(self) -> int:
+        """Number of workers of this process that get no shard."""
+        return sum(not reader.groups for reader in self._readers(0)) if self._asked.workers else 0
+
+    def _readers(self, epoch: int) -> list[Reader]:
+        """Return what each worker reads, or the process itself where it has none."""
+        asked, era = self._asked, self._era
+        groups, generator = self._groups_of_all(epoch), self._generator(epoch)
+        step, offset = (asked.num_hosts, asked.host) if asked.shares else (1, 0)
+        if asked.shares and self._gets_shards(self._num_shards(groups)):
+            groups = [group[asked.host :: asked.num_hosts] for group in groups]
+            step, offset = 1, 0
+        if offset and era.strides_tables and self._tables:
+            groups = []
+        if not asked.workers:
+            return [self._reader(groups, generator, step, offset)]
+        # A worker gets no shard where it is one too many; of groups, none gets more than one.
+        num_shards = self._num_shards(groups)
+        stride = min(asked.workers, num_shards)
+        return [
+            self._reader(
+                [group[worker::stride] for group in groups] if worker < num_shards else [],
+                self._of_worker(generator, worker),
+                step,
+                offset,
+            )
+            for worker in range(asked.workers)
+        ]
+
+    def _reader(
+        self,
+        groups: list[Int64s],
+        generator: np.random.Generator | None,
+        step: int,
+        offset: int,
+    ) -> Reader:
+        if self._era.strides_tables and self._tables:
+            step = 1
+        if generator is not None and self._era.interleave == "apart" and self._inputs > 1:
+            groups = [part for group in groups for part in _parts(group, self._inputs)]
+        return Reader(groups=groups, generator=generator, step=step, offset=offset)
+
+    def _groups_of_all(self, epoch: int) -> list[Int64s]:
+        """Return all shards in the order of an epoch, in the groups that `shuffle` makes of them.
+
+        There is one group unless `shuffle` itself has them read in turn.
+        """
+        asked, era = self._asked, self._era
+        shards = np.arange(len(self._lengths))
+        if asked.seed is not None:
+            rng = self._generator(0 if era.epochs_add_up else epoch)
+            assert rng is not None
+            rng.shuffle(shards)
+        groups = [shards]
+        if asked.seed is not None and era.interleave == "together" and self._inputs > 1:
+            groups = _parts(shards, self._inputs)
+        if epoch and era.epochs_add_up:
+            groups = [np.random.default_rng(epoch).permutation(group) for group in groups]
+        return groups
+
+    def _generator(self, epoch: int) -> np.random.Generator | None:
+        """Return the generator of the shuffle buffer in an epoch, before it draws anything."""
+        if self._asked.seed is None:
+            return None
+        generator = np.random.default_rng(self._asked.seed)
+        if not epoch:
+            return generator
+        seed = int(generator.integers(0, _SEEDS)) - epoch
+        return np.random.default_rng(seed % _SEEDS if not self._era.epochs_add_up else seed)
+
+    def _of_worker(
+        self, generator: np.random.Generator | None, worker: int
+    ) -> np.random.Generator | None:
+        """Return the generator of a worker's buffer."""
+        if generator is None or self._era.worker_seeds == "same":
+            return generator
+        if self._era.worker_seeds == "state":
+            state: int = generator.bit_generator.state["state"]["state"]
+            return np.random.default_rng(state + worker)
+        return np.random.default_rng(int(deepcopy(generator).integers(0, _SEEDS)) - worker)
+
+    def _gets_shards(self, num_shards: int) -> bool:
+        if self._asked.host_by == "even":
+            return num_shards % self._asked.num_hosts == 0
+        return self._asked.host_by == "files"
+
+    @staticmethod
+    def _num_shards(groups: list[Int64s]) -> int:
+        """Return `num_shards` as the library counts it: of several groups, that of the shortest."""
+        return min((len(group) for group in groups), default=0)
+
+    def _read(self, reader: Reader) -> Int64s:
+        """Return the indices that one reader hands out."""
+        streams = [self._examples_of(group) for group in reader.groups]
+        if reader.generator is None:
+            read = np.concatenate([*streams, np.empty(0, np.int64)])
+        else:
+            block = self.rows_of_tables if self._tables else 1
+            stream, blocks = in_turn(streams, block)
+            generator = deepcopy(reader.generator)
+            if self._era.by_halves:
+                sizes = None if block == 1 else blocks
+                read = by_halves(stream, sizes, self.buffer, generator)
+            else:
+                read = one_for_one(stream, self.buffer, generator)
+        return read[reader.offset :: reader.step]
+
+    def _examples_of(self, shards: Int64s) -> Int64s:
+        """Return the indices of the examples of shards, one shard after the other."""
+        lengths = self._lengths[shards]
+        ends = np.cumsum(lengths)
+        found: Int64s = np.repeat(self._starts[shards] - (ends - lengths), lengths)
+        return found + np.arange(len(found))
+
+
+def _parts(shards: Int64s, most: int) -> list[Int64s]:
+    """Return shards in up to `most` runs of nearly one length, the longer ones first."""
+    if not len(shards):
+        return []
+    return np.array_split(shards, min(len(shards), most))
+
+
+# The shuffle buffers of `IterableDataset`, and streams that are read in turn.
+
+# Random numbers that the buffer draws at once: `_iter_random_indices(random_batch_size)`.
+_DRAWN_AT_ONCE = 1000
+
+
+def in_turn(streams: Sequence[Int64s], block: int) -> tuple[Int64s, Int64s]:
+    """Return `block` of each stream in turn until all are read, and the lengths of those blocks.
+
+    >>> in_turn([np.array([1, 2, 3]), np.array([7])], 2)
+    (array([1, 2, 7, 3]), array([2, 1, 1]))
+    """
+    sizes, rounds = [], []
+    for stream in streams:
+        full, rest = divmod(len(stream), block)
+        sizes.append(np.append(np.full(full, block, np.int64), [rest] if rest else []))
+        rounds.append(np.arange(len(sizes[-1])))
+    if not streams:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    order = np.argsort(np.concatenate(rounds), kind="stable")
+    lengths = np.concatenate(sizes).astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    lengths, starts = lengths[order], starts[order]
+    # Where each block begins in the result, so that its examples follow one another from there.
+    shift = np.repeat(starts - (np.cumsum(lengths) - lengths), lengths)
+    return np.concatenate(streams)[np.arange(len(shift)) + shift], lengths
+
+
+def one_for_one(stream: Int64s, size: int, generator: np.random.Generator) -> Int64s:
+    """Return a stream through a buffer that hands out an example for each that comes.
+
+    What a draw takes is what came when the place was drawn before, or what filled it at first, so
+    no step waits for another.
+    """
+    if len(stream) <= size:
+        left = stream.copy()
+        generator.shuffle(left)
+        return left
+    steps = len(stream) - size
+    drawn = -(-steps // _DRAWN_AT_ONCE) * _DRAWN_AT_ONCE
+    places = generator.integers(0, size, size=drawn)[:steps]
+    by_place = np.argsort(places, kind="stable")
+    sorted_places = places[by_place]
+    again = sorted_places[1:] == sorted_places[:-1]
+    taken = np.empty(steps, np.int64)
+    taken[by_place] = sorted_places
+    taken[by_place[1:][again]] = by_place[:-1][again] + size
+    left = np.arange(size)
+    last = np.append(~again, True)
+    left[sorted_places[last]] = by_place[last] + size
+    generator.shuffle(left)
+    return np.concatenate([stream[taken], stream[left]])
+
+
+def by_halves(
+    stream: Int64s, blocks: Int64s | None, size: int, generator: np.random.Generator
+) -> Int64s:
+    """Return a stream through a buffer that, when it is full, hands out all but half its size.
+
+    It takes blocks whole, so it may hold more than `size` then; `blocks` are their lengths, None
+    where examples come one by one.
+    """
+    if size == 1 and blocks is None:
+        return stream.copy()  # each is handed out as it comes, and one alone draws nothing
+    keep = size // 2
+    ends = None if blocks is None else np.cumsum(blocks)
+    found = np.empty(len(stream), np.int64)
+    held, read, done = stream[:0], 0, 0
+    while True:
+        upto = read + size - len(held)
+        if ends is not None and upto <= len(stream):
+            upto = int(ends[np.searchsorted(ends, upto)])
+        if upto > len(stream):
+            break
+        held = np.concatenate([held, stream[read:upto]])
+        held = held[generator.permutation(len(held))]
+        count = len(held) - keep
+        found[done : done + count] = held[:count]
+        held, read, done = held[count:], upto, done + count
+    held = np.concatenate([held, stream[read:]])
+    found[done:] = held[generator.permutation(len(held))] if len(held) else held
+    return found

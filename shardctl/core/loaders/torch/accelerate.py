@@ -10,17 +10,7 @@ from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, HandedOut, Permutations
-from shardctl.core.loaders.torch.samplers import (
-    Generator,
-    by_epoch,
-    check_any,
-    check_seed,
-    dealt,
-    num_draws,
-    one_seed,
-    randomly,
-    workers_end,
-)
+from shardctl.core.loaders.torch import samplers
 from shardctl.core.phrase import phrase, refused
 
 _AS_THE_TRAINER = phrase(
@@ -32,14 +22,14 @@ _AS_THE_TRAINER = phrase(
 def handed_out(asked: Asked) -> HandedOut:
     """Return what one process hands out of a DataLoader that Accelerate has prepared."""
     if not asked.shuffles:
-        return dealt(asked, _deal(asked), None)
-    check_any(asked)
-    one_seed(asked, "the data_seed or seed of the Trainer")
-    found = dealt(asked, _deal(asked), _permutations(asked))
+        return samplers.dealt(asked, _deal(asked), None)
+    samplers.check_any(asked)
+    samplers.one_seed(asked, "the data_seed or seed of the Trainer")
+    found = samplers.dealt(asked, _deal(asked), _permutations(asked))
     if asked.seed is not None:
         found.assumptions = (_AS_THE_TRAINER,)
     elif asked.num_hosts == 1:
-        found.assumptions = workers_end(asked)
+        found.assumptions = samplers.workers_end(asked)
     return found
 
 
@@ -50,14 +40,16 @@ def _permutations(asked: Asked) -> Permutations:
     first draw; a lone process iterates torch's DataLoader as it is.
     """
     if asked.seed is not None:
-        return by_epoch(asked, check_seed(asked.seed, "the seed"))
+        return samplers.by_epoch(asked, samplers.check_seed(asked.seed, "the seed"))
     if asked.num_hosts == 1:
-        return randomly(asked)
+        return samplers.randomly(asked)
     n = asked.num_examples
-    seed = Generator(check_seed(asked.global_seed or 0, "the global seed")).int64(0)
-    own = Generator(seed)
+    seed = samplers.Generator(samplers.check_seed(asked.global_seed or 0, "the global seed")).int64(
+        0
+    )
+    own = samplers.Generator(seed)
     # RandomSampler draws another permutation at its end, of which it takes no element.
-    return lambda epoch: own.randperm(n, (asked.first_epoch + epoch) * 2 * num_draws(n))
+    return lambda epoch: own.randperm(n, (asked.first_epoch + epoch) * 2 * samplers.num_draws(n))
 
 
 def _deal(asked: Asked) -> Deal:

@@ -14,20 +14,8 @@ from __future__ import annotations
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, HandedOut
-from shardctl.core.loaders.loader import release_of
-from shardctl.core.loaders.torch.samplers import (
-    BASE_SEED,
-    Generator,
-    base_seeds,
-    check_any,
-    check_seed,
-    dealt,
-    distributed,
-    num_draws,
-    one_seed,
-    single,
-    workers_end,
-)
+from shardctl.core.loaders.loader import is_before
+from shardctl.core.loaders.torch import samplers
 from shardctl.core.phrase import refused
 
 SEEDED_FROM = "0.11.0"  # before, `manual_seed` meant nothing to it
@@ -36,35 +24,35 @@ SEEDED_FROM = "0.11.0"  # before, `manual_seed` meant nothing to it
 def handed_out(asked: Asked) -> HandedOut:
     """Return what one process of a StatefulDataLoader hands out."""
     if asked.shares:
-        return distributed(asked)
+        return samplers.distributed(asked)
     if not asked.shuffles:
-        return single(asked)
-    check_any(asked)
+        return samplers.single(asked)
+    samplers.check_any(asked)
     n, sampler, own = asked.num_examples, _generator(asked), asked.seed is not None
-    permutation = num_draws(n)
+    permutation = samplers.num_draws(n)
     first, an_epoch = 0, permutation
-    if _is_before(asked.version, SEEDED_FROM):
+    if is_before(asked.version, SEEDED_FROM):
         an_epoch *= 2  # that of `RandomSampler` of torch, which draws another at its end
     elif asked.workers:
         first = permutation
         if not asked.persistent_workers:
             an_epoch *= 2
     if own:  # `_base_seed` is drawn from it, too, after the first permutation of an iterator
-        first += BASE_SEED if asked.workers else 0
-        an_epoch += base_seeds(asked)
-    found = dealt(
+        first += samplers.BASE_SEED if asked.workers else 0
+        an_epoch += samplers.base_seeds(asked)
+    found = samplers.dealt(
         asked,
         Deal(size=asked.whole_batches(n)),
         lambda epoch: sampler.randperm(n, first + (asked.first_epoch + epoch) * an_epoch),
     )
-    found.assumptions = workers_end(asked)
+    found.assumptions = samplers.workers_end(asked)
     return found
 
 
-def _generator(asked: Asked) -> Generator:
+def _generator(asked: Asked) -> samplers.Generator:
     """Return the generator of the loader's sampler."""
-    one_seed(asked)
-    before = _is_before(asked.version, SEEDED_FROM)
+    samplers.one_seed(asked)
+    before = is_before(asked.version, SEEDED_FROM)
     if before and (asked.seed is not None or asked.persistent_workers):
         raise refused(
             "{shuffle_seed} of the loader's own generator and {persistent_workers=True} are "
@@ -73,11 +61,8 @@ def _generator(asked: Asked) -> Generator:
             asked.version,
         )
     if asked.seed is not None:
-        return Generator(check_seed(asked.seed, "the seed of the loader's generator"))
-    seed = check_seed(asked.global_seed or 0, "the global seed")
-    return Generator(1 if before else Generator(seed).int64(0))
-
-
-def _is_before(version: str, other: str) -> bool:
-    released, border = release_of(version), release_of(other)
-    return released is not None and border is not None and released < border
+        return samplers.Generator(
+            samplers.check_seed(asked.seed, "the seed of the loader's generator")
+        )
+    seed = samplers.check_seed(asked.global_seed or 0, "the global seed")
+    return samplers.Generator(1 if before else samplers.Generator(seed).int64(0))

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from shardctl.planning.lint.rule import RULES, Rule
 from shardctl.planning.lint.rules import (  # noqa: F401  # each puts its rules into `RULES`
-    cached,
-    formats,
     hosts,
     left_out,
     loaders,
-    mixtures,
-    reader_settings,
+    reader,
     seeds,
-    shuffled,
     shuffling,
+    stages,
     subsplits,
 )
 

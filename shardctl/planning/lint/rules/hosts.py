@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.core.stages.stages import Opaque, Read, Shard, Shuffle
+from shardctl.core.stages import stages as ast
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.text import counted
 from shardctl.planning.lint.chains import of_type
@@ -142,13 +142,13 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
     open_files = settings.shuffles_files and settings.shuffle_seed is None
     open_files = (open_files and settings.global_seed is None) or context.races
     at = context.stages_at(None) if context.writes_stages else ()
-    shards = [one for one in at if isinstance(one.stage, Shard) and one.stage.num_shards > 1]
+    shards = [one for one in at if isinstance(one.stage, ast.Shard) and one.stage.num_shards > 1]
     for here in shards:
         causes = [
-            *(one for one in of_type(here.before, Shuffle) if _is_open(one, context)),
-            *of_type(here.before, Opaque),
+            *(one for one in of_type(here.before, ast.Shuffle) if _is_open(one, context)),
+            *of_type(here.before, ast.Opaque),
         ]
-        files = open_files and isinstance(here.source, Read)
+        files = open_files and isinstance(here.source, ast.Read)
         if causes or files or settings.deterministic is False:
             cause = next(map(text_of_part, causes), "the files")
             yield Violation(
@@ -167,7 +167,7 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
         )
 
 
-def _is_open(shuffle: Shuffle, context: LintContext) -> bool:
+def _is_open(shuffle: ast.Shuffle, context: LintContext) -> bool:
     seeded = shuffle.seed is not None or context.settings.global_seed is not None
     return shuffle.buffer != 1 and not seeded
 

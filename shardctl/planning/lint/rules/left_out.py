@@ -9,17 +9,7 @@ from dataclasses import replace
 from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import ENDLESS
-from shardctl.core.stages.stages import (
-    AssertCardinality,
-    Batch,
-    Cache,
-    Map,
-    Prefetch,
-    Shuffle,
-    Take,
-    WithOptions,
-)
-from shardctl.core.stages.stages import Read as StageRead
+from shardctl.core.stages import stages as ast
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import ShardctlError
@@ -58,10 +48,12 @@ def _takes(context: LintContext) -> Iterator[tuple[int, tuple[str, ...]]]:
     if context.usage.take is not None:
         yield context.usage.take, ("take",)
     pipeline = context.chains[0].pipeline
-    for stage in pipeline.stages if pipeline.source == StageRead() else ():
-        if isinstance(stage, Take) and stage.count > 0:
+    for stage in pipeline.stages if pipeline.source == ast.Read() else ():
+        if isinstance(stage, ast.Take) and stage.count > 0:
             yield stage.count, ("stages",)
-        if not isinstance(stage, Map | Prefetch | Cache | AssertCardinality | WithOptions):
+        if not isinstance(
+            stage, ast.Map | ast.Prefetch | ast.Cache | ast.AssertCardinality | ast.WithOptions
+        ):
             return
 
 
@@ -108,7 +100,7 @@ def dropped_in_evaluation(context: LintContext) -> Iterator[Violation]:
     for read in context.evaluated:
         for here in context.stages_at(read) if not settings.takes("epochs") else ():
             batch, count = here.stage, here.num_elements
-            if not isinstance(batch, Batch) or not batch.drop_remainder:
+            if not isinstance(batch, ast.Batch) or not batch.drop_remainder:
                 continue
             if count is not None and not math.isinf(count) and count % batch.size:
                 yield Violation(
@@ -146,9 +138,9 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
     places = [
         str(here)
         for here in context.stages_at(None)
-        if isinstance(here.stage, Map | WithOptions) and here.stage.deterministic is False
+        if isinstance(here.stage, ast.Map | ast.WithOptions) and here.stage.deterministic is False
         # One at a time is in order.
-        if not (isinstance(here.stage, Map) and here.stage.calls in (None, 1))
+        if not (isinstance(here.stage, ast.Map) and here.stage.calls in (None, 1))
     ]
     if places:
         yield Violation(
@@ -175,9 +167,9 @@ def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
     """Find a buffer for the whole of what has no end."""
     read = next(iter(context.trained), None)
     for here in context.stages_at(read):
-        whole = isinstance(here.stage, Shuffle) and here.stage.buffer == WHOLE_DATASET
+        whole = isinstance(here.stage, ast.Shuffle) and here.stage.buffer == WHOLE_DATASET
         if whole and here.num_elements == math.inf:
-            fix = phrase("a buffer of a number, or the shuffle before what repeats")
+            fix = "a buffer of a number, or the shuffle before what repeats"
             if not context.writes_stages:
                 fix = phrase("{buffer=N} with a number, or {epochs=N} in place of {}", ENDLESS)
             why = f"{context.called(here)} waits for the end of what has none, and memory runs out"

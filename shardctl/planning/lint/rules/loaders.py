@@ -13,7 +13,7 @@ from shardctl.planning.lint.context import LintContext, Read
 from shardctl.planning.lint.rule import Violation, rule
 
 if TYPE_CHECKING:
-    from shardctl.core.loaders.hugging_face.streaming import Streaming
+    from shardctl.core.loaders.hugging_face.orders import Streaming
     from shardctl.core.order.loader_order import LoaderOrder
 
 _GRAIN = ("grain",)
@@ -205,7 +205,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
         found = context.loader_order(read)
         if isinstance(found, UnpredictableOrderError):
             names = ("shuffle", "loader")
-            yield Violation(phrase("{}", found), seed_to_give(context), read, settings=names)
+            yield Violation(f"{found}", seed_to_give(context), read, settings=names)
 
 
 def seed_to_give(context: LintContext) -> str:
@@ -233,7 +233,7 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
         files, hosts, now = len(asked.lengths_of_shards), asked.num_hosts, ""
         if streaming.num_shards != files:
             now = f" (after the shuffle they count as {streaming.num_shards:,})"
-        fix = phrase("a multiple of {} as the number of shards", hosts)
+        fix = f"a multiple of {hosts} as the number of shards"
         if files >= hosts and era_of(order.version).has_strategy:
             fix = phrase("{}, or {host_by=files}", fix)
         yield Violation(
@@ -289,7 +289,7 @@ def lost_stride(context: LintContext) -> Iterator[Violation]:
 
 
 def _streamed(context: LintContext) -> Iterator[tuple[Read, LoaderOrder, Streaming]]:
-    from shardctl.core.loaders.hugging_face.streaming import Streaming  # NumPy
+    from shardctl.core.loaders.hugging_face.orders import Streaming  # NumPy
 
     for read, order in _orders(context):
         if order.asked.streams:

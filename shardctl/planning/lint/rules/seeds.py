@@ -7,14 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from shardctl.core.phrase import listed, phrase
 from shardctl.core.shuffle.passes import iterators_per_pass
-from shardctl.core.stages.stages import (
-    ChooseFromDatasets,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shuffle,
-)
+from shardctl.core.stages import stages as ast
 from shardctl.core.stages.text import text_of, text_of_part
 from shardctl.core.tfds_rules import SEED_MODULUS
 from shardctl.errors import UnpredictableOrderError
@@ -62,9 +55,7 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
             "{shuffle_seed=} and {buffer_seed=}", shuffle_seed=pair[0], buffer_seed=pair[1]
         )
         names = ("buffer_seed", "shuffle_seed")
-        why = phrase(
-            "{} are one seed modulo {}: both shuffles draw the same numbers", seeded, SEED_MODULUS
-        )
+        why = f"{seeded} are one seed modulo {SEED_MODULUS}: both shuffles draw the same numbers"
         yield Violation(why, _DIFFERENT, settings=names)
 
 
@@ -72,14 +63,14 @@ def _equal_inputs(context: LintContext) -> Iterator[Violation]:
     """Find inputs of a mixture that read the same in the same order."""
     for chain in context.chains:
         source = chain.pipeline.source
-        if not isinstance(source, SampleFromDatasets | ChooseFromDatasets):
+        if not isinstance(source, ast.SampleFromDatasets | ast.ChooseFromDatasets):
             continue
-        seen: dict[Pipeline, int] = {}
+        seen: dict[ast.Pipeline, int] = {}
         for index, one in enumerate(source.inputs):
-            if not any(map(shuffles, one.stages)) or not isinstance(one.source, Read):
+            if not any(map(shuffles, one.stages)) or not isinstance(one.source, ast.Read):
                 continue
             first = seen.setdefault(one, index)
-            seeded = all(stage.seed is not None for stage in of_type(one.stages, Shuffle))
+            seeded = all(stage.seed is not None for stage in of_type(one.stages, ast.Shuffle))
             if first != index and seeded:
                 yield Violation(
                     f"inputs {first} and {index} of {source.name} are {text_of(one)} both: "
@@ -119,7 +110,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "Keras makes two iterators an epoch, so epochs take every second order: those of a "
             "Python loop differ, and initial_epoch begins anew",
-            phrase("steps_per_epoch, {loop=python}, or {ignore=[SC014]} where it is known"),
+            phrase("steps_per_epoch, {loop=python}, or {ignore=SC014} where it is known"),
         )
 
 
@@ -135,7 +126,7 @@ def _reshuffles(context: LintContext) -> bool:
         return False
     if any(map(reshuffles, pipeline.stages)):
         return True
-    return context.reshuffles_files and not of_type(pipeline.stages, Shuffle)
+    return context.reshuffles_files and not of_type(pipeline.stages, ast.Shuffle)
 
 
 @rule("SC015", "pass", "epochs")
@@ -146,11 +137,11 @@ def extra_iterator(context: LintContext) -> Iterator[Violation]:
         return
     for here in context.stages_at(None):
         repeat, before = here.stage, here.before
-        if not isinstance(repeat, Repeat) or repeat.count is None or repeat.count < 2:
+        if not isinstance(repeat, ast.Repeat) or repeat.count is None or repeat.count < 2:
             continue
-        if any(map(reshuffles, before)) and not isinstance(before[-1], Shuffle):
+        if any(map(reshuffles, before)) and not isinstance(before[-1], ast.Shuffle):
             what = f"the shuffle, which {text_of_part(before[-1])} parts it from"
-        elif of_type(before, Shuffle) or not context.reshuffles_files_of(here.source):
+        elif of_type(before, ast.Shuffle) or not context.reshuffles_files_of(here.source):
             continue
         else:
             what = "the file shuffle"

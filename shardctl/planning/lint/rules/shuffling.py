@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.phrase import phrase
-from shardctl.core.stages.stages import Batch, Shuffle
+from shardctl.core.stages import stages as ast
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.planning.lint.chains import repeats, reshuffles, shuffles
@@ -66,7 +66,7 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             f"the buffer holds {max(sizes):,} of the {size:,} examples in the "
             f"{counted(cycle, 'file')} read at a time",
-            phrase("{}, or what memory allows; `shardctl quality` says what it gains", buffer),
+            f"{buffer}, or what memory allows; `shardctl quality` says what it gains",
             read,
         )
 
@@ -77,9 +77,9 @@ def _buffers(context: LintContext, read: Read) -> Iterator[int]:
         if one.read != read or (one.source.spec, one.source.data) != (None, None):
             continue
         for stage in one.stages:
-            if isinstance(stage, Batch):
+            if isinstance(stage, ast.Batch):
                 break
-            if isinstance(stage, Shuffle) and stage.buffer != 1:
+            if isinstance(stage, ast.Shuffle) and stage.buffer != 1:
                 yield read.num_examples if stage.buffer == WHOLE_DATASET else stage.buffer
 
 
@@ -114,7 +114,7 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
         if shuffle.buffer == 1:
             name, fix = "ds.shuffle(1)", phrase("a larger {buffer}, or none")
             if context.writes_stages:
-                name, fix = who, phrase("a larger buffer, or no shuffle")
+                name, fix = who, "a larger buffer, or no shuffle"
             yield Violation(f"{name} leaves every element where it is", fix)
 
 
@@ -124,7 +124,7 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
     for one in context.seeded() if context.settings.global_seed is None else ():
         if one.seed is None:
             why = f"{one.what} in each run, which cannot be repeated or resumed"
-            yield Violation(why, phrase("{}", one.fix), settings=one.settings)
+            yield Violation(why, one.fix, settings=one.settings)
 
 
 @rule("SC017", loaders=EVERY_LOADER, of_loaders=loaders.no_shuffle)
@@ -136,7 +136,7 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
         # A shuffle that changes nothing, and several epochs, are findings of their own.
         if one.settings.shuffles_files or one.settings.is_endless or one.read.num_examples == 1:
             continue
-        if not any(isinstance(stage, Shuffle) or repeats(stage) for stage in one.stages):
+        if not any(isinstance(stage, ast.Shuffle) or repeats(stage) for stage in one.stages):
             few = ", a few files at a time" if context.cycle_of_host(one.read) > 1 else ""
             yield Violation(
                 f"{one.who}: nothing shuffles it, so examples come in the order of storage{few}",

@@ -22,8 +22,6 @@ from shardctl.planning.loader_version import with_version
 from shardctl.planning.order import PlannedOrder, as_warnings, order_of, resolved_spec
 from shardctl.planning.quality.loaders.ways import (
     DEFAULT_BATCH,
-    Access,
-    Continued,
     Way,
     ways_to_read,
 )
@@ -103,8 +101,7 @@ def compare_loaders(
             f"{resolved.num_examples}"
         )
     batch = DEFAULT_BATCH if settings.batch is None else settings.batch
-    storage = storage_order(order_of(resolved, ReadSettings()).order)  # kept: most ways read it
-    sizes = storage.shard_sizes
+    sizes = storage_order(order_of(resolved, ReadSettings()).order).shard_sizes
     ways = tuple(
         way_to_read(resolved, way, num_hosts)
         for way in ways_to_read(settings, resolved.dataset.file_format)
@@ -143,36 +140,29 @@ class Mixing:
     """
 
     num_examples: int
-    num_measured: int
+    num_measured: int = 0
     shards: float
-    shards_error: float | None
+    shards_error: float | None = None
     at_end: float
     uniform_shards: float
     score: float
-    score_error: float | None
+    score_error: float | None = None
     verdict: Verdict
 
 
 @dataclass(frozen=True, kw_only=True)
-class WayToRead:
+class WayToRead(Way):
     """A way to read: how it mixes, how it ends, and whether it can be continued.
 
-    reader: who reads, in the words of the library. settings: in force, of the host that is
-        measured; of another loader with its version.
+    settings: in force, of the host that is measured; of another loader with its version.
     num_files: files that are read at once; of a loader that reads by index those it jumps among.
-    continued: what the state of the library itself is worth; by: what does it, if anything does.
-    num_lost: examples that such a state loses at most, 0 where it loses none.
+    num_lost: examples that the library's own state loses at most, 0 where it loses none.
     refused: why this dataset is not read so; what is not known then is None.
     """
 
-    reader: str
-    settings: ReadSettings
-    access: Access
     num_files: int | None
     mixing: Mixing | None
     ending: Ending | None
-    continued: Continued
-    by: str | None
     num_lost: int
     refused: str | None = None
     warnings: tuple[str, ...] = ()
@@ -187,6 +177,7 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
     refused: str | None = None
     planned: PlannedOrder | None = None
     mixing = ending = num_files = None
+    held = 0 if way.held is None or way.continued != "loses examples" else way.held
     try:
         if num_hosts > 1 and not way.shares:
             raise UsageError(
@@ -195,29 +186,24 @@ def way_to_read(resolved: Resolved, way: Way, num_hosts: int) -> WayToRead:
             )
         # Its row says the version, so nothing is assumed of it.
         planned = order_of(resolved, with_version(way.settings))
+        order = planned.order
         ending = ending_of(
-            lambda other: order_of(resolved, other).order,
-            planned.order.settings,
-            resolved.num_examples,
+            lambda other: order_of(resolved, other).order, order.settings, resolved.num_examples
         )
-        mixing = _mixing(planned.order, way.settings.batch or 1)
-        num_files = _num_files(planned.order)
+        mixing = _mixing(order, way.settings.batch or 1)
+        num_files, held = _num_files(order), min(held, mixing.num_examples)
     except ShardctlError as error:
         refused = error.args[0] if error.args else str(error)
-        mixing = ending = num_files = None
-    held = 0 if way.held is None or way.continued != "loses examples" else way.held
+        mixing = ending = None
+    told = () if planned is None else (*planned.warnings, *as_warnings(planned.assumptions))
     return WayToRead(
-        reader=way.reader,
-        settings=way.settings if planned is None else planned.order.settings,
-        access=way.access,
+        **vars(way) | {"settings": way.settings if planned is None else planned.order.settings},
         num_files=num_files,
         mixing=mixing,
         ending=ending,
-        continued=way.continued,
-        by=way.by,
-        num_lost=held if mixing is None else min(held, mixing.num_examples),
+        num_lost=held,
         refused=refused,
-        warnings=() if planned is None else (*planned.warnings, *as_warnings(planned.assumptions)),
+        warnings=told,
     )
 
 
@@ -229,39 +215,30 @@ def _mixing(order: Order, batch: int) -> Mixing:
         )
     window = max(2, min(batch, num_examples))
     if num_examples > COMPLETE_LIMIT and order.is_uniform and order.is_made_whole:
-        return _known(order, num_examples, window)
+        # A uniform permutation need not be made to know what is expected of it.
+        shards = occupancy_moments(storage_order(order).shard_sizes, window, 1).expected
+        return Mixing(
+            num_examples=num_examples,
+            shards=shards,
+            at_end=shards,
+            uniform_shards=shards,
+            score=1.0,
+            verdict="as good as uniform",
+        )
     sample = sample_epoch(order, window=window, limit=_MEASURED, num_measured=_MEASURED)
     score = score_of([*near_metrics(sample, window), *far_metrics(sample)])
-    shards = shards_in_batch(sample, window)
-    share = max(_TAIL, window / num_examples)
-    end = sample.part(1 - share, 1.0, window)
+    shards_in = shards_in_batch(sample, window)
+    end = sample.part(1 - max(_TAIL, window / num_examples), 1.0, window)
     return Mixing(
         num_examples=num_examples,
         num_measured=sample.num_measured if not sample.complete else num_examples,
-        shards=shards.value,
-        shards_error=shards.sampling_error,
+        shards=shards_in.value,
+        shards_error=shards_in.sampling_error,
         at_end=shards_in_batch(end, window).value,
-        uniform_shards=shards.expected,
+        uniform_shards=shards_in.expected,
         score=score.value,
         score_error=score.sampling_error,
         verdict=verdict_of(score, order),
-    )
-
-
-def _known(order: Order, num_examples: int, window: int) -> Mixing:
-    """Return what is expected of a uniform permutation, which need not be made for it."""
-    sizes = storage_order(order).shard_sizes
-    shards = occupancy_moments(sizes, window, 1).expected
-    return Mixing(
-        num_examples=num_examples,
-        num_measured=0,
-        shards=shards,
-        shards_error=None,
-        at_end=shards,
-        uniform_shards=shards,
-        score=1.0,
-        score_error=None,
-        verdict="as good as uniform",
     )
 
 

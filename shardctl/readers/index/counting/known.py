@@ -13,12 +13,12 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from shardctl.core.text import printable, quoted
-from shardctl.errors import DatasetError, ShardctlError
+from shardctl.errors import DatasetError
 from shardctl.files.stores.store import StoredFile
 from shardctl.files.stores.stores import split_path
 from shardctl.readers.index.runner import FileToCount
@@ -95,24 +95,23 @@ class Known:
 
     def write(self) -> None:
         """Write what became known; what another process wrote meanwhile of a folder may be lost."""
-        from shardctl.files.atomic import new_file
-
-        begin = time.monotonic()
-        for folder in self._changed:
-            path = _place(self._cache or Path(), folder)
-            body = json.dumps(self._rows[folder]).encode()
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-                with new_file(str(path)) as file:
-                    file.write(b"%08x\n%b" % (zlib.crc32(body), body))
-                kept = sorted(path.parent.iterdir(), key=lambda one: one.stat().st_mtime_ns)
+        begin, folder = time.monotonic(), (self._cache or Path()) / "counts"
+        try:
+            for changed in self._changed:
+                body = json.dumps(self._rows[changed]).encode()
+                folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+                # Not synced: what a crash leaves of it is not believed.
+                path = _place(self._cache or Path(), changed)
+                written = path.with_suffix(f".{os.getpid()}-{id(self)}")
+                written.write_bytes(b"%08x\n%b" % (zlib.crc32(body), body))
+                os.replace(written, path)
+            with suppress(FileNotFoundError):  # another process removes them too
+                kept = sorted(folder.iterdir(), key=lambda one: one.stat().st_mtime_ns)
                 for old in kept[:-_MOST_FOLDERS]:
                     old.unlink(missing_ok=True)
-            except (OSError, ShardctlError) as error:
-                why = error.strerror if isinstance(error, OSError) else str(error)
-                said = printable(why or str(error), 200)
-                self.failed = f"counts are not kept in {quoted(str(path.parent), 200)}: {said}"
-                break
+        except OSError as error:
+            why = printable(error.strerror or str(error), 200)
+            self.failed = f"counts are not kept in {quoted(str(folder), 200)}: {why}"
         self._changed.clear()
         now = time.monotonic()
         self._next_writing = now + max(_EVERY, _TIMES * (now - begin))

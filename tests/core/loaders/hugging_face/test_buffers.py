@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from shardctl.core.loaders.hugging_face.streaming import by_halves, in_turn, one_for_one
+from shardctl.core.loaders.hugging_face.orders import by_halves, in_turn, one_for_one
 
 
 def replaced(stream: list[int], size: int, rng: np.random.Generator) -> list[int]:

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.hugging_face.eras import era_of
-from shardctl.core.loaders.hugging_face.streaming import Streaming
+from shardctl.core.loaders.hugging_face.orders import Streaming
 
 
 def streaming(version: str, num_shards: int, **settings: Any) -> Streaming:

@@ -1,1 +1,0 @@
-"""Metadata of TFDS for record files that have none."""
