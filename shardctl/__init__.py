@@ -113,16 +113,16 @@ if TYPE_CHECKING:
     from shardctl.core.snapshot.snapshot import Snapshot as Snapshot
     from shardctl.planning.diff.causes import Cause as Cause
     from shardctl.planning.diff.diff import Diff as Diff
-    from shardctl.planning.diff.pinned_order import PinnedOrder as PinnedOrder
+    from shardctl.planning.diff.diff import PinnedOrder as PinnedOrder
     from shardctl.planning.diff.plans import PlansDiff as PlansDiff
     from shardctl.planning.eval.eval import evaluate as evaluate
-    from shardctl.planning.eval.evaluation import Evaluation as Evaluation, Hang as Hang
+    from shardctl.planning.eval.eval import Evaluation as Evaluation, Hang as Hang
     from shardctl.planning.hosts.hosts import (
         Comparison as Comparison,
         HostsPlan as HostsPlan,
         hosts as hosts,
     )
-    from shardctl.planning.hosts.strategy import Strategy as Strategy
+    from shardctl.planning.hosts.sharing import Strategy as Strategy
     from shardctl.planning.inspect import (
         InspectedStage as InspectedStage,
         Inspection as Inspection,
@@ -201,13 +201,11 @@ _NAMES = {
     "core.settings.read_settings": "ReadSettings",
     "core.snapshot.snapshot": "Snapshot",
     "planning.diff.causes": "Cause",
-    "planning.diff.diff": "Diff",
-    "planning.diff.pinned_order": "PinnedOrder",
+    "planning.diff.diff": "Diff PinnedOrder",
     "planning.diff.plans": "PlansDiff",
-    "planning.eval.eval": "evaluate",
-    "planning.eval.evaluation": "Evaluation Hang",
+    "planning.eval.eval": "Evaluation Hang evaluate",
     "planning.hosts.hosts": "Comparison HostsPlan hosts",
-    "planning.hosts.strategy": "Strategy",
+    "planning.hosts.sharing": "Strategy",
     "planning.inspect": "InspectedStage Inspection OpenStage SourceLine",
     "planning.layout": "Layout Shard SplitLayout layout",
     "planning.lint.context": "Usage",

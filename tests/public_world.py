@@ -16,8 +16,8 @@ from shardctl import Dataset, Host, PinnedOrder, ReadSettings, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.order.order import Order
 from shardctl.files.documents import to_yaml
-from shardctl.files.plan.writer import plan_yaml
-from shardctl.files.snapshot.writer import snapshot_yaml
+from shardctl.files.plan_file import plan_yaml
+from shardctl.files.snapshot_file import snapshot_yaml
 from shardctl.readers.index.document import index_document
 from tests.record_files import framed
 

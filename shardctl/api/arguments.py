@@ -14,9 +14,9 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import quoted
 from shardctl.errors import DatasetError
+from shardctl.files import plan_file
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.file_text import working_folder
-from shardctl.files.plan import reader as plan_reader
 from shardctl.files.stores.stores import is_remote
 from shardctl.readers.dataset_name import parse_dataset_name
 from shardctl.readers.reference import read_dataset, ref_from
@@ -70,7 +70,7 @@ def read_plan(path: str | os.PathLike[str]) -> ResumePlan:
         plan = shardctl.read_plan("plan.yaml")
         shardctl.prove("mnist", plan).holds
     """
-    return plan_reader.read_plan(os.fspath(path))
+    return plan_file.read_plan(os.fspath(path))
 
 
 @checked

@@ -21,7 +21,7 @@ from shardctl.errors import DatasetError, ShardctlError, UnpredictableOrderError
 from shardctl.files.comparable_file import parse_comparable
 from shardctl.files.file_text import read_file, working_folder
 from shardctl.files.json_text import is_json
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import ref_as_pinned, spec_as_pinned
 from shardctl.planning.report.compare import ReportComparison, Side, compare_sides

@@ -19,9 +19,8 @@ from shardctl.errors import DatasetError, UsageError
 from shardctl.files.comparable_file import listing_of_plan, read_comparable
 from shardctl.files.fields import said_about
 from shardctl.files.file_text import working_folder
-from shardctl.planning.diff.diff import EXACT_LIMIT, Diff
+from shardctl.planning.diff.diff import EXACT_LIMIT, Diff, PinnedOrder, settings_to_fall_back_on
 from shardctl.planning.diff.diff import diff as compare
-from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
 from shardctl.planning.diff.plans import PlansDiff, diff_plans
 from shardctl.planning.pinned_sources import dataset_as_given, ref_as_pinned, spec_as_pinned
 from shardctl.planning.plan import Plans

@@ -15,19 +15,8 @@ from shardctl.errors import UsageError
 
 Int64s = NDArray[np.int64]
 _PIECE = 1 << 18  # numbers worked on at once, so that they stay in the cache
-_KEPT_BYTES = 1 << 23
 _FEW_KEYS = 16  # are told apart one by one faster than sorted
 _MANY = 1 << 10  # numbers that are looked up in so many others
-
-
-def keep_freed_memory() -> None:
-    """Have the C library keep what pieces free for the next ones, in place of giving it back.
-
-    Loops over pieces of a few 100 kB would otherwise be handed the same pages anew again and again,
-    for up to a fifth of their time. glibc keeps twice the largest array that was ever freed, but
-    for huge ones (mallopt(3), M_MMAP_THRESHOLD); another library does not mind.
-    """
-    np.empty(_KEPT_BYTES // 2, np.uint8)
 
 
 class EqualByItems:
@@ -248,48 +237,3 @@ def _right(ascending: Int64s, values: Int64s, places: Int64s) -> NDArray[np.bool
 
 
 Runs = tuple[Int64s, Int64s]  # the first number of each run, and its length, above 0
-
-
-def runs_in(values: Int64s) -> Runs:
-    """Return the runs of some numbers, as long as can be.
-
-    >>> [column.tolist() for column in runs_in(np.array([4, 5, 6, 6, 9, 8]))]
-    [[4, 6, 9, 8], [3, 1, 1, 1]]
-    """
-    # The first number of each run.
-    begins = np.ones(len(values), np.bool_)
-    np.not_equal(values[1:], values[:-1] + 1, out=begins[1:])
-    starts = np.flatnonzero(begins)
-    return values[starts], np.diff(starts, append=len(values))
-
-
-def joined_runs(pieces: Iterable[Runs]) -> Iterator[Runs]:
-    """Yield runs that came in pieces, with those made one that count on from one to the next.
-
-    So the runs of some numbers are the same however they were cut before.
-
-    >>> pieces = [(np.array([0, 4]), np.array([4, 1])), (np.array([5, 0]), np.array([2, 3]))]
-    >>> [[column.tolist() for column in piece] for piece in joined_runs(pieces)]
-    [[[0], [7]], [[0], [3]]]
-    """
-    last: Runs | None = None  # which may go on in the next piece
-    for piece in pieces:
-        firsts, lengths = _joined(piece if last is None else _behind(last, piece))
-        if len(firsts) > 1:
-            yield firsts[:-1], lengths[:-1]
-        last = firsts[-1:], lengths[-1:]
-    if last is not None and len(last[0]):
-        yield last
-
-
-def _behind(last: Runs, piece: Runs) -> Runs:
-    return np.concatenate([last[0], piece[0]]), np.concatenate([last[1], piece[1]])
-
-
-def _joined(piece: Runs) -> Runs:
-    firsts, lengths = piece
-    follows = firsts[1:] == firsts[:-1] + lengths[:-1]
-    if not follows.any():
-        return piece
-    starts = np.concatenate([[0], np.flatnonzero(~follows) + 1])
-    return firsts[starts], np.add.reduceat(lengths, starts)

@@ -13,9 +13,8 @@ from shardctl.errors import DatasetError
 from shardctl.files import fields
 from shardctl.files.file_text import read_file
 from shardctl.files.head import read_head
-from shardctl.files.plan.document import PLAN_KIND, plan_fields
-from shardctl.files.plan.reader import plan_from_document, read_instructions
-from shardctl.files.snapshot.reader import snapshot_from_document
+from shardctl.files.plan_file import PLAN_KIND, plan_fields, plan_from_document, read_instructions
+from shardctl.files.snapshot_file import snapshot_from_document
 from shardctl.files.yaml_text import parse_document
 
 KINDS = (KIND, "plan", "resume")

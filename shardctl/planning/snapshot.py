@@ -11,8 +11,7 @@ from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
-from shardctl.core.snapshot.hash_tree import NEWEST, HashTree
-from shardctl.core.snapshot.order_tree import tree_of
+from shardctl.core.snapshot.order_tree import NEWEST, HashTree, tree_of
 from shardctl.core.snapshot.snapshot import NUM_FIRST_IDS, Snapshot, pinned_layout, shortened
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import ORDER_RULES

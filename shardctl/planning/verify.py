@@ -23,7 +23,7 @@ from shardctl.core.settings.document import SettingsDocument
 from shardctl.core.tabular import Tabular
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import UsageError
-from shardctl.planning.resume.promises import BrokenPromise
+from shardctl.planning.resume.proof import BrokenPromise
 
 Source = Literal["files", "index ranges"]
 

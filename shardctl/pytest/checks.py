@@ -18,7 +18,7 @@ from shardctl.core.shuffle.passes import Loop
 from shardctl.errors import ShardctlError, UsageError
 
 if TYPE_CHECKING:
-    from shardctl.planning.diff.pinned_order import PinnedOrder
+    from shardctl.planning.diff.diff import PinnedOrder
     from shardctl.planning.snapshot import TakenSnapshot
 
 
@@ -76,8 +76,7 @@ class OrderSnapshot:
 
     def _problem(self, path: Path, taken: TakenSnapshot) -> str | None:
         """Return what is wrong with a snapshot; nothing is where it is written anew."""
-        from shardctl.planning.diff.diff import diff
-        from shardctl.planning.diff.pinned_order import PinnedOrder
+        from shardctl.planning.diff.diff import PinnedOrder, diff
         from shardctl.rendering.diff.diff import diff_table
         from shardctl.rendering.text.tables import PLAIN
 
@@ -96,7 +95,7 @@ class OrderSnapshot:
     def _write(self, path: Path, taken: TakenSnapshot) -> None:
         """Write a snapshot, whole or not at all; one that says the same is left as it is."""
         from shardctl.files.atomic import new_file
-        from shardctl.files.snapshot.writer import snapshot_yaml
+        from shardctl.files.snapshot_file import snapshot_yaml
 
         data = "".join(snapshot_yaml(taken.snapshot)).encode("utf-8", "backslashreplace")
         if path.exists() and path.read_bytes() == data:
@@ -114,7 +113,7 @@ class OrderSnapshot:
 def _read(path: Path, shown: str) -> PinnedOrder:
     """Return the pinned order of a file, labelled with its path as people know it."""
     from shardctl.api.arguments import read_snapshot
-    from shardctl.planning.diff.pinned_order import PinnedOrder
+    from shardctl.planning.diff.diff import PinnedOrder
 
     return PinnedOrder(snapshot=read_snapshot(path), label=shown)
 

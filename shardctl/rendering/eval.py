@@ -11,7 +11,7 @@ from shardctl.core.text import counted
 from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.eval.advice import advice, cures
-from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Remainder
+from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Remainder
 from shardctl.rendering.text.quantities import counts_between
 from shardctl.rendering.text.tables import (
     Cell,

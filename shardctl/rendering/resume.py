@@ -13,9 +13,8 @@ from shardctl.core.resume.unseeded_buffer import UnseededBuffer
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import counted
 from shardctl.files.documents import Document
-from shardctl.files.plan.writer import instruction_rows, plan_document
-from shardctl.planning.resume.promises import BrokenPromise
-from shardctl.planning.resume.proof import Proof
+from shardctl.files.plan_file import instruction_rows, plan_document
+from shardctl.planning.resume.proof import BrokenPromise, Proof
 from shardctl.rendering.text.step_rows import heading, settings_words
 from shardctl.rendering.text.tables import (
     Look,

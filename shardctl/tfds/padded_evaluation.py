@@ -24,8 +24,7 @@ from shardctl.core.settings.read_settings import (
     refuse_loader,
 )
 from shardctl.errors import DatasetError, UsageError
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.planning.file_formats import format_warnings, refuse_open_splits, refuse_unreadable
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph

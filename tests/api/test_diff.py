@@ -12,7 +12,7 @@ import pytest
 import shardctl
 from shardctl import ReadSettings
 from shardctl.cli.main import main
-from shardctl.files.snapshot.writer import snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_yaml
 from shardctl.planning.diff.diff import diff as compare
 
 TOY = "name: toy\nsplits: {train: {shard_lengths: [6, 6, 6, 6]}}\n"

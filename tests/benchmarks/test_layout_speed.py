@@ -20,7 +20,7 @@ import yaml
 
 from shardctl import read_plan
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import plan_json, plan_yaml
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.layout_file import read_layout_file
 

@@ -10,7 +10,7 @@ from shardctl.core.dataset.identity import DatasetIdentity
 from shardctl.core.resume.resume_plan import PlanListing
 from shardctl.files import comparable_file
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import plan_json, plan_yaml
 from shardctl.files.yaml_text import parse_document
 from shardctl.planning.resume.resume import resume
 from tests.core.instructions.tfds_splits import toy_dataset
@@ -33,7 +33,7 @@ def test_a_resume_file_is_parsed_once(
         return parse(data, source=source)
 
     monkeypatch.setattr(comparable_file, "parse_document", counted)
-    monkeypatch.setattr("shardctl.files.plan.reader.parse_document", counted)
+    monkeypatch.setattr("shardctl.files.plan_file.parse_document", counted)
     found = read_comparable(path)
     assert isinstance(found, PlanListing)
     assert isinstance(found.dataset, DatasetIdentity)

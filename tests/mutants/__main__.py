@@ -25,7 +25,7 @@ _ROOMS = [  # of shardctl/
     *("core/interleave", "core/order", "core/shuffle", "core/instructions", "core/resume"),
     *("core/hosts", "core/snapshot"),
     *("planning/resume", "planning/eval", "planning/quality", "planning/hosts"),
-    *("planning/snapshot.py", "files", "files/plan", "files/snapshot", "files/lists"),
+    *("planning/snapshot.py", "files", "files/lists"),
     "files/columns",
 ]
 _TESTS = [

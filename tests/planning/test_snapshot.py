@@ -9,7 +9,7 @@ import pytest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.tfds_rules import ORDER_RULES
 from shardctl.errors import UnpredictableOrderError
-from shardctl.planning.diff.pinned_order import settings_to_fall_back_on
+from shardctl.planning.diff.diff import settings_to_fall_back_on
 from shardctl.planning.order import plan_order
 from shardctl.planning.snapshot import snapshot
 from tests.cases import check_cases

@@ -11,8 +11,8 @@ import pytest
 
 import shardctl
 from shardctl.cli.main import main
-from shardctl.files.snapshot.writer import snapshot_yaml
-from shardctl.planning.diff.pinned_order import PinnedOrder, redigested
+from shardctl.files.snapshot_file import snapshot_yaml
+from shardctl.planning.diff.diff import PinnedOrder, redigested
 from shardctl.pytest.checks import OrderSnapshot
 from tests.tfds_datasets import build_dataset
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import ShardctlError
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.planning.simulate import Simulation, simulate
 
 _NAMES = ("train", "a_split_with_a_very_long_name", "12", "数据集")

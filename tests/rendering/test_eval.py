@@ -12,8 +12,7 @@ import yaml
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.files.documents import to_csv, to_json, to_yaml
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.rendering import eval as rendering
 from shardctl.rendering.text.tables import PLAIN, Screen
 

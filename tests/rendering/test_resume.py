@@ -15,8 +15,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.files.documents import to_csv, to_json, to_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.promises import BrokenPromise
-from shardctl.planning.resume.proof import Proof
+from shardctl.planning.resume.proof import BrokenPromise, Proof
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.rendering.resume import (

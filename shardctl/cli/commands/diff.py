@@ -130,8 +130,8 @@ def _refuse_options(
 
 def _with_file(paths: tuple[str, str], out: OutputOptions, *, every_row: bool) -> bool:
     from shardctl.core.snapshot.snapshot import KIND, Snapshot
+    from shardctl.planning.diff.diff import PinnedOrder
     from shardctl.planning.diff.diff import diff as compare
-    from shardctl.planning.diff.pinned_order import PinnedOrder
     from shardctl.planning.diff.plans import diff_plans
     from shardctl.rendering.diff.diff import Hints
 

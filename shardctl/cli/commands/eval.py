@@ -60,8 +60,7 @@ def eval(
       shardctl eval test --hosts 8 --devices 8 --batch 64 --pad --check -d mnist
     """
     from shardctl.planning.eval.advice import problems
-    from shardctl.planning.eval.eval import evaluate, of_training
-    from shardctl.planning.eval.evaluation import Remainder
+    from shardctl.planning.eval.eval import Remainder, evaluate, of_training
 
     given = reading.given()
     if batch is None and "stages" not in given:

@@ -16,8 +16,8 @@ from shardctl.cli.output import say, warn
 
 FORMATS = Formats(
     renderers={
-        "yaml": as_text("files.snapshot.writer:snapshot_yaml"),
-        "json": as_text("files.snapshot.writer:snapshot_json"),
+        "yaml": as_text("files.snapshot_file:snapshot_yaml"),
+        "json": as_text("files.snapshot_file:snapshot_json"),
     }
 )
 

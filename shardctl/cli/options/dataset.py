@@ -208,7 +208,7 @@ def plan_of_file(
         UsageError: one of them is given.
         DatasetError: the file is broken, or the dataset another than the plan was made for.
     """
-    from shardctl.files.plan.reader import parse_plan, read_plan
+    from shardctl.files.plan_file import parse_plan, read_plan
     from shardctl.planning.resume.apply_plan import applied
 
     for name, value in given.items():

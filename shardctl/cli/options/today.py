@@ -51,9 +51,9 @@ class Beside:
         Raises:
             UsageError: the file cannot be written; what it held is still there.
         """
-        from shardctl.core.snapshot.hash_tree import NEWEST
+        from shardctl.core.snapshot.order_tree import NEWEST
         from shardctl.files.json_text import is_json
-        from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
+        from shardctl.files.snapshot_file import snapshot_json, snapshot_yaml
         from shardctl.planning.snapshot import tree_in
 
         rules = self.pinned.rules
@@ -97,8 +97,7 @@ class Today:
         Raises:
             ShardctlError: the dataset is not found, or settings or the spec do not fit it.
         """
-        from shardctl.planning.diff.diff import diff
-        from shardctl.planning.diff.pinned_order import PinnedOrder, settings_to_fall_back_on
+        from shardctl.planning.diff.diff import PinnedOrder, diff, settings_to_fall_back_on
         from shardctl.planning.pinned_sources import spec_as_pinned
         from shardctl.planning.snapshot import snapshot_in
 

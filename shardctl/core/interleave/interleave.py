@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import ref
 
 import numpy as np
 import numpy.typing as npt
 
-from shardctl.core.arrays import Int64s, Runs, keep_freed_memory
+from shardctl.core.arrays import Int64s, Runs
 from shardctl.core.interleave.schedule import Schedule, build_schedule
 from shardctl.errors import UsageError
 
@@ -137,13 +136,6 @@ class Interleave:
                 read_on = read(self._schedule, piece[0], piece[-1] + 1, ids)
                 found[begin : begin + size] = read_on[::step]
         return found
-
-    def visits(self, start: int, stop: int, first_ids: npt.ArrayLike) -> Iterator[Runs]:
-        """Return an iterator over the visits of [start, stop): (first id, how many), int64[v] each.
-
-        What `read` returns, at the cost of visits and not of ids, piece by piece.
-        """
-        return visits(self._schedule, *self._range(start, stop), self._first_ids(first_ids))
 
     def state(self, position: int) -> InterleaveState:
         """Return the state after `position` examples.
@@ -298,7 +290,6 @@ _LONGEST_DENSE_BLOCK = 4
 _RAMP = np.arange(1 << 14)
 # Ids made at a time: few enough that what is made on the way stays in the cache.
 _PIECE = 1 << 18
-_VISITS = 1 << 16  # visits made at a time, for the same reason
 
 
 def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:
@@ -319,45 +310,6 @@ def read(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s
         end = min(begin + _PIECE, stop)
         ids[begin - start : end - start] = read_piece(schedule, begin, end, first_ids)
     return ids
-
-
-def visits(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Iterator[Runs]:
-    """Yield (first id, how many), int64[v] each, of the visits at [start, stop), piece by piece.
-
-    That is what `read` returns before visits become ids: its cost is that of visits. Visits that
-    yield nothing are left out; the first and the last are cut. With one slot whole shards come.
-
-    >>> from shardctl.core.interleave.schedule import build_schedule
-    >>> schedule = build_schedule(np.array([3, 3]), 2, 2)
-    >>> [[x.tolist() for x in piece] for piece in visits(schedule, 1, 6, np.array([10, 20]))]
-    [[[11, 20, 12, 22], [1, 2, 1, 1]]]
-    """
-    keep_freed_memory()
-    in_sequence = schedule.cycle_length == 1
-    cut = _visits_in_sequence if in_sequence else _visits_in_turns
-    while start < stop:
-        end = min(stop, _end_of_visits(schedule, start, in_sequence=in_sequence))
-        firsts, counts = cut(schedule, start, end, first_ids)
-        if not counts.all():
-            kept = counts > 0
-            firsts, counts = firsts[kept], counts[kept]
-        yield firsts, counts
-        start = end
-
-
-def _end_of_visits(schedule: Schedule, start: int, *, in_sequence: bool) -> int:
-    """Return a position that comes many visits after `start`, in the order `visits` has them."""
-    if in_sequence:
-        place = int(schedule.position_after.searchsorted(start, side="right")) + _VISITS
-        return int(schedule.position_after[min(place, len(schedule.lengths))])
-    (visit,), _ = schedule.visits_at(np.array([start]))
-    # Visits that yield nothing may be all there are.
-    while int(schedule.last_visit[-1]) > visit + _VISITS:
-        visit += _VISITS
-        end = int(schedule.positions_of(np.array([visit]))[0])
-        if end > start:
-            return end
-    return schedule.num_examples
 
 
 def _read_in_turns(schedule: Schedule, start: int, stop: int, first_ids: Int64s) -> Int64s:

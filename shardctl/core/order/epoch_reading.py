@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arrays import Int64s, Runs, runs_in
+from shardctl.core.arrays import Int64s
 from shardctl.core.interleave.interleave import Interleave, InterleaveState
-
-_PIECE = 1 << 18  # examples that are read at once, and then made into runs
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,18 +61,6 @@ class EpochReading:
             return self.interleave.read(start, stop, self.first_codes)
         first, last = start * self.stride + self.phase, (stop - 1) * self.stride + self.phase
         return self.interleave.read_every(self.stride, first, last + 1, self.first_codes)
-
-    def runs(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield the runs of consecutive codes at positions [start, stop), in pieces; see `Runs`.
-
-        They are those of visits, which may count on from one to the next.
-        """
-        if self.stride == 1:
-            yield from self.interleave.visits(start, stop, self.first_codes)
-            return
-        for begin in range(start, stop, _PIECE):
-            # Of a host that skips most, most runs are of one.
-            yield runs_in(self.codes(begin, min(begin + _PIECE, stop)))
 
     def locate(self, positions: Int64s) -> tuple[Int64s, Int64s]:
         """Return (row of the order's reads, offset in what the row reads), int64[q] each."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, Runs, joined_runs, runs_in
+from shardctl.core.arrays import Int64s, Int64sLike
 from shardctl.core.order.reads_of_host import RowLookup
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UsageError
@@ -72,7 +72,6 @@ class Order(ABC):
     is_made_whole: whether an epoch is made as a whole before any place in it is known.
     one_buffer: `num_buffered` where every example of an epoch goes through that buffer alone.
     has_blocks: whether blocks of files come one after the other, since nothing mixes them.
-    has_long_runs: whether `runs` are told at less cost than the codes.
     why_no_steps: why there are no batches to ask for, where that is so.
     num_in_turn: how many files are read at once, None where examples are read by their index.
     continued_by: what goes on in the midst of it: file instructions, shardctl.tfds, or the library
@@ -87,7 +86,7 @@ class Order(ABC):
     reads: Reads
     sources: tuple[str, ...] = ()
     origins: Mapping[Read, Origin] = {}
-    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = has_long_runs = False
+    is_endless = has_readings = is_uniform = is_made_whole = has_blocks = False
     has_epochs = True
     why_no_steps = "--step needs --batch N: a step is a batch"
     goes_on: str | None = None
@@ -205,20 +204,6 @@ class Order(ABC):
 
     @abstractmethod
     def _in_step(self, step: int) -> range: ...
-
-    @checked
-    def runs(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield (first code, length) of the runs of consecutive codes at [start, stop), in pieces.
-
-        Each column is int64[r]. A run is as long as can be, over borders of blocks, files and
-        epochs, so that runs are the same for whatever hands out the same codes.
-        """
-        return joined_runs(self.visits(start, stop))
-
-    @checked
-    def visits(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield runs as `runs` does, but cut as blocks and files are: the next may count on."""
-        return map(runs_in, self.chunks(start, stop))
 
     # Where examples are.
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from shardctl.core.arguments.checked import checked
-from shardctl.core.arrays import Int64s, Int64sLike, Runs, groups_of, runs_in
+from shardctl.core.arrays import Int64s, Int64sLike, groups_of
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.interleave.interleave import Interleave
@@ -41,7 +41,6 @@ _STEPS_AT_ONCE = 1 << 22  # of shuffle buffers that are followed before the next
 _AT_ONCE = 1 << 16  # positions that are told together
 _MANY_FILES = 1 << 20  # of more than so many files, one reading is kept
 MAX_OPENED = 1 << 23  # files of a reading of files that repeat, some 200 bytes each
-_LONG_BLOCK = 4  # examples of a block from which on runs cost less than codes
 
 
 class ReaderOrder(Order):
@@ -111,9 +110,6 @@ class ReaderOrder(Order):
         self.num_examples = total - rest if settings.drop_remainder else total
         self.num_in_turn, self.one_buffer = self._cycle, self.num_buffered
         self.has_blocks = self.num_buffered is None
-        self.reads_by_epoch = self.has_blocks and not self.is_one_stream
-        in_one = self._cycle == 1 or settings.block >= _LONG_BLOCK
-        self.has_long_runs = self.has_blocks and self._share["stride"] == 1 and in_one
         self.is_uniform = not self.is_one_stream and (self.num_buffered or 1) >= self.epoch_size
         shuffles_files = settings.shuffles_files and len(self.reads) > 1
         self.shuffles = (self.num_buffered or 1) > 1 or shuffles_files
@@ -165,26 +161,6 @@ class ReaderOrder(Order):
     def _chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         for epoch, begin, end in self._streams(start, stop):
             yield from self._stream_chunks(epoch, begin, end)
-
-    @checked
-    def visits(self, start: int, stop: int) -> Iterator[Runs]:
-        """Yield runs as `runs` does, but cut as blocks and files are: the next may count on.
-
-        Where no buffer mixes the blocks, the cost is that of blocks and not of examples.
-
-        >>> from shardctl.core.dataset.dataset import Split
-        >>> train = Split.even(name="train", num_examples=8, num_shards=2)
-        >>> order = ReaderOrder(Dataset(name="d", splits=(train,)),
-        ...                     [SplitRange(split=train, start=0, stop=8)],
-        ...                     ReadSettings(cycle=2, block=3))
-        >>> [[column.tolist() for column in piece] for piece in order.runs(1, 8)]
-        [[[1, 4, 3], [2, 3, 1]], [[7], [1]]]
-        """
-        if self.has_blocks:
-            for epoch, begin, end in self._streams(start, stop):
-                yield from self.reading(epoch, stop=end).runs(begin, end)
-        else:
-            yield from map(runs_in, self.chunks(start, stop))
 
     def _codes_at(self, positions: Int64s) -> Int64s:
         streams, inputs = np.divmod(positions, self.stream_size)

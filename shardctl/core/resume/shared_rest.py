@@ -118,8 +118,9 @@ class SharedRest:
         several.append(self.reads.select(slice(int(first_rows[first]), None)))
         return joined(several), np.append(_ints(num_rows), np.diff(first_rows[first:]))
 
-    def left(self, emitted: int) -> Reads:
-        """Return all that is not handed out after so many examples, as runs in file order."""
+    def left(self, emitted: int | None) -> Reads:
+        """Return all that is not handed out after so many examples, None for all of them."""
+        emitted = self.size if emitted is None else emitted
         return joined([self.files_left(emitted)[0], self.pending(emitted)]).runs()
 
     def of_files(self, reads: Reads) -> SharedRest:

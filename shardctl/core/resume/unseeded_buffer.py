@@ -124,16 +124,12 @@ def of_all_hosts(buffers: Sequence[UnseededBuffer], risk: float | None) -> Unsee
     >>> two.emitted, two.num_read, two.most_lost, two.buffer_size
     (40, 58, 18, 10)
     """
+    summed = ("emitted", "num_read", "first_read", "most_lost", "least_repeated", "most_repeated")
     return UnseededBuffer(
+        **{name: sum(getattr(buffer, name) for buffer in buffers) for name in summed},
         buffer_size=max(buffer.buffer_size for buffer in buffers),
-        emitted=sum(buffer.emitted for buffer in buffers),
-        num_read=sum(buffer.num_read for buffer in buffers),
-        first_read=sum(buffer.first_read for buffer in buffers),
         buffers_again=max(buffer.buffers_again for buffer in buffers),
-        most_lost=sum(buffer.most_lost for buffer in buffers),
         expected_lost=float(f"{math.fsum(buffer.expected_lost for buffer in buffers):.6g}"),
-        least_repeated=sum(buffer.least_repeated for buffer in buffers),
-        most_repeated=sum(buffer.most_repeated for buffer in buffers),
         risk=risk,
     )
 

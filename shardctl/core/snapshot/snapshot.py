@@ -16,7 +16,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.identity import DatasetHead, DatasetIdentity, SplitSize
 from shardctl.core.settings.document import SettingsDocument, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot.hash_tree import HashTree
+from shardctl.core.snapshot.order_tree import HashTree
 from shardctl.core.text import counted, in_short
 from shardctl.core.tfds_rules import RuleSet
 

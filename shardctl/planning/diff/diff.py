@@ -3,22 +3,133 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shardctl.core.arguments.checked import checked
+from shardctl.core.arguments.checked import checked, keep_fields
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.dataset import Dataset
+from shardctl.core.loaders.loader import LOADERS
 from shardctl.core.progress import Progress
-from shardctl.core.snapshot.hash_tree import differing_blocks
-from shardctl.core.snapshot.order_tree import digests_of
-from shardctl.core.text import choices, in_short
-from shardctl.errors import UsageError
+from shardctl.core.provided import provided
+from shardctl.core.settings.names import settings_from_document
+from shardctl.core.settings.read_settings import ReadSettings
+from shardctl.core.snapshot.order_tree import HashTree, differing_blocks, digests_of
+from shardctl.core.snapshot.snapshot import Snapshot
+from shardctl.core.text import choices, counted, in_short
+from shardctl.errors import ShardctlError, UsageError
 from shardctl.planning.diff.causes import Cause, causes
-from shardctl.planning.diff.pinned_order import PinnedOrder, redigested
+from shardctl.planning.order import PlannedOrder
+from shardctl.planning.pinned_sources import order_again
+from shardctl.planning.snapshot import tree_in
+
+
+@dataclass(frozen=True, kw_only=True)
+class PinnedOrder:
+    """A snapshot and, where the order itself is known, that order.
+
+    `label` names the side for people: a file, or the order as it is now.
+    """
+
+    snapshot: Snapshot
+    label: str
+    live: PlannedOrder | None = None
+
+    def __post_init__(self) -> None:
+        keep_fields(self)
+
+    @cached_property
+    def rebuilt(self) -> PlannedOrder | None:
+        """The order again: the one that is known, or one from what the snapshot pins; else None.
+
+        None where the layout or a list of files is pinned as hashes only, or where the rules of
+        this version refuse the settings.
+        """
+        if self.live is not None:
+            return self.live
+        dataset = self.snapshot.dataset
+        if dataset is None:
+            return None
+        try:
+            settings = self.snapshot.settings()
+            if settings is None:
+                return None
+            live = order_again(self.snapshot, dataset, _of_pinned_files(settings, dataset))
+        except ShardctlError:
+            return None
+        if live.order.num_examples != self.snapshot.num_examples:
+            return None
+        return live
+
+    @checked
+    def holds(self, cells: Sequence[bytes], *, size: int, block: int) -> bool:
+        """Return whether the digests of the cells of a block are those that are pinned.
+
+        What is made of a known order needs no proof.
+        """
+        start = block * size
+        if self.live is not None or start >= self.snapshot.num_examples:
+            return True
+        num_examples = min(size, self.snapshot.num_examples - start)
+        made = HashTree.of_cells(cells, num_examples=num_examples)
+        return made.root == self.snapshot.tree.blocks(size)[block]
+
+    def __repr__(self) -> str:
+        return in_short(
+            self,
+            f"{self.label} {self.snapshot.spec}",
+            counted(self.snapshot.num_examples, "example"),
+        )
+
+
+def _of_pinned_files(settings: ReadSettings, dataset: Dataset) -> ReadSettings:
+    """Return the settings with a list of files that names the pinned ones, by their base names.
+
+    A list may name files of splits that are not read, and folders; a snapshot keeps neither.
+    """
+    if settings.file_order is None:
+        return settings
+    known = {name for split in dataset.splits for name in split.filenames}
+    names = (name.rpartition("/")[2] for name in settings.file_order)
+    return replace(settings, file_order=tuple(name for name in names if name in known))
+
+
+def settings_to_fall_back_on(pinned: Snapshot, dataset: Dataset) -> dict[str, Any]:
+    """Return the arguments of `ReadSettings` that a snapshot means on the dataset as it is now.
+
+    A cycle length that was the default of its dataset stays the default: it changes where the
+    dataset has become an ordered one. A list of files that is pinned as a hash is left out, so that
+    it has to be given again; so is the version of a loader whose library is installed, since that
+    one reads now.
+    """
+    document = dict(pinned.pipeline)
+    loader = LOADERS.get(str(document.get("loader")))
+    if loader is not None and provided("installed_version")(loader.library) is not None:
+        document.pop("loader_version", None)
+    if isinstance(document.get("file_order"), str):
+        del document["file_order"]
+    default = ReadSettings().cycle_length(ordered=pinned.ordered)
+    if pinned.ordered != dataset.ordered and document.get("cycle") == default:
+        del document["cycle"]
+    try:
+        return settings_from_document(document)
+    except UsageError as error:
+        raise UsageError(f"the snapshot's pipeline: {error}") from None
+
+
+def redigested(pinned: PinnedOrder, version: int) -> PinnedOrder | None:
+    """Return it with digests of a version; None where its order cannot be made as pinned."""
+    tree, live = pinned.snapshot.tree, pinned.rebuilt
+    if tree.version == version:
+        return pinned
+    if live is None or (pinned.live is None and tree_in(tree.version, live) != tree):
+        return None
+    return replace(pinned, snapshot=replace(pinned.snapshot, tree=tree_in(version, live)))
+
 
 EXACT_LIMIT = 5_000_000  # positions in blocks that differ up to which every one is compared
 NUM_NEIGHBOURS = 3
@@ -135,7 +246,7 @@ def diff(expected: PinnedOrder, actual: PinnedOrder, *, exact_limit: int = EXACT
         neighbours=neighbours,
         moved=_moved(orders, blocks, scan, exact_limit),
         changes=causes(expected.snapshot, actual.snapshot),
-        notes=(*map(_note, orders.not_reproduced), *_long_blocks(orders)),
+        notes=tuple(map(_note, orders.not_reproduced)),
     )
 
 
@@ -194,15 +305,6 @@ def _moved(orders: TwoOrders, blocks: Sequence[int], first: Scan | None, exact_l
     return Moved(at_least=at_least, at_most=at_most, positions=orders.positions)
 
 
-def _long_blocks(orders: TwoOrders) -> Iterator[str]:
-    """Yield why positions were not compared one by one."""
-    if orders.too_long:
-        yield (
-            f"the orders are compared in blocks of {orders.size:,} examples: more than "
-            f"{MAX_SCANNED:,}, and only blocks are compared; fewer epochs are compared exactly"
-        )
-
-
 def _note(side: PinnedOrder) -> str:
     """Return why the order of a side is not known."""
     if side.rebuilt is None:
@@ -234,8 +336,7 @@ class Scan(NamedTuple):
 class TwoOrders:
     """Two orders, compared in blocks of `size` of their `positions`, the longer one's number.
 
-    After a scan `not_reproduced` are the sides that cannot be rebuilt as they were pinned, and
-    `too_long` says that a block has more positions than are compared.
+    After a scan `not_reproduced` are the sides that cannot be rebuilt as they were pinned.
     """
 
     expected: PinnedOrder
@@ -243,7 +344,6 @@ class TwoOrders:
     size: int
     positions: int
     not_reproduced: list[PinnedOrder] = field(default_factory=list)
-    too_long: bool = False
 
     @property
     def shorter(self) -> int:
@@ -262,8 +362,7 @@ class TwoOrders:
         sides = (self.expected, self.actual)
         self.not_reproduced = [side for side in sides if side.rebuilt is None]
         start, stop = self.span(block)
-        self.too_long = stop - start > MAX_SCANNED
-        if self.not_reproduced or self.too_long:
+        if self.not_reproduced or stop - start > MAX_SCANNED:
             return None
         progress = Progress(None, "positions", stop - start)
         cells: tuple[list[bytes], list[bytes]] = ([], [])

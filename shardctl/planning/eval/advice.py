@@ -14,7 +14,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import INT64_MAX
-from shardctl.planning.eval.evaluation import Evaluation, Hang
+from shardctl.planning.eval.eval import Evaluation, Hang
 from shardctl.planning.hosts.hosts import MAX_NUM_HOSTS
 from shardctl.planning.hosts.sharing import call_of_hosts
 
@@ -58,51 +58,29 @@ def _advice(evaluation: Evaluation) -> Iterator[str]:
 
 def _of_sharer(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a loader's shares, or stages, repeat and leave out, and what cures it."""
-    reader = evaluation.settings.reader
-    said = _of_stages if reader.shares_in_modes else _of_loader
-    yield from said(evaluation)
-    hang = evaluation.hang(evaluation.remainder)
+    settings, hang = evaluation.settings, evaluation.hang(evaluation.remainder)
+    by_stages = settings.reader.shares_in_modes
+    who = phrase("{stages}") if by_stages else call_of_hosts(settings)
+    if evaluation.num_repeated:
+        cure = f"gather the predictions and keep the first {evaluation.total:,}"
+        yield (
+            f"{counted(evaluation.num_repeated, 'example')} come again by {who}, and a metric "
+            f"counts them twice; {'leave out the repeat' if by_stages else cure}"
+        )
+    if evaluation.num_left_out:
+        cure = "take hosts that divide"
+        if by_stages:
+            cure = "leave out take and skip, or a mixture that ends with its first input"
+        elif settings.drop_shard_remainder:
+            cure = phrase("leave out {drop_shard_remainder=True}")
+        yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}; {cure}"
     if hang is not None:
-        least = int(evaluation.num_steps(evaluation.remainder).min())
-        yield f"cure: end every host after {_steps(least)}, or pad until all have made as many"
+        yield f"cure: end every host after {_steps(hang.step)}, or pad until all have made as many"
     shapes = evaluation.distinct_shapes("ragged")
     if evaluation.remainder == "ragged" and shapes > 1:
         yield f"batches have {shapes:,} sizes, each of which a compiler makes a program of"
     if hang is None and not evaluation.num_lost and not evaluation.num_repeated:
         yield "every example is seen once, and every host makes the same number of steps"
-
-
-def _of_loader(evaluation: Evaluation) -> Iterator[str]:
-    settings = evaluation.settings
-    call = call_of_hosts(settings)
-    if evaluation.num_repeated:
-        again = counted(evaluation.num_repeated, "example")
-        yield (
-            f"{call} hands out {again} again, so that every host has as many: a metric counts "
-            f"them twice; gather the predictions and keep the first {evaluation.total:,}"
-        )
-    if evaluation.num_left_out and settings.drop_shard_remainder:
-        yield phrase(
-            "{} leaves out what its hosts cannot share evenly; leave out "
-            "{drop_shard_remainder=True}",
-            call,
-        )
-    elif evaluation.num_left_out:
-        yield f"{call} leaves out what is over where it shares; take hosts that divide"
-
-
-def _of_stages(evaluation: Evaluation) -> Iterator[str]:
-    if evaluation.num_repeated:
-        yield phrase(
-            "{stages} hand out {} again, which a metric counts more than once; an evaluation needs "
-            "no repeat",
-            counted(evaluation.num_repeated, "example"),
-        )
-    if evaluation.num_left_out:
-        yield phrase(
-            "{stages} leave out {}: a take, a skip, or a mixture that ends with its first input",
-            counted(evaluation.num_left_out, "example"),
-        )
 
 
 def call_of(evaluation: Evaluation) -> str:

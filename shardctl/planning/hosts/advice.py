@@ -9,7 +9,7 @@ from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION, Comparison
-from shardctl.planning.hosts.strategy import Load, Strategy
+from shardctl.planning.hosts.sharing import Load, Strategy
 
 
 def reason(comparison: Comparison) -> str:

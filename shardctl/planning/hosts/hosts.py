@@ -16,8 +16,7 @@ from shardctl.core.tabular import Tabular
 from shardctl.core.text import choices, counted, in_short, quoted
 from shardctl.errors import UsageError
 from shardctl.planning.hosts.readers import sharing_of
-from shardctl.planning.hosts.sharing import Sharing
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.sharing import Sharing, Strategy
 
 # A tenth more than is needed: even splits stay below it from about five files a host on.
 MAX_AMPLIFICATION = 1.1

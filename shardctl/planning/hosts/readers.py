@@ -23,7 +23,7 @@ from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Origin
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, with_stand_in_seeds
 from shardctl.core.settings.short_form import (
@@ -33,21 +33,11 @@ from shardctl.core.settings.short_form import (
     settings_of_read,
     stages_of,
 )
+from shardctl.core.stages import stages as tf_stages
 from shardctl.core.stages.pipelines import last_batch, parts_of, readers_of, with_seeds
-from shardctl.core.stages.stages import (
-    Batch,
-    Filter,
-    Opaque,
-    Pipeline,
-    Read,
-    Repeat,
-    SampleFromDatasets,
-    Shard,
-)
 from shardctl.core.tfds_rules import INT64_MAX
 from shardctl.planning.file_formats import refuse_open_hosts
-from shardctl.planning.hosts.sharing import OfLoader, Run, Sharing, run_of
-from shardctl.planning.hosts.strategy import Strategy, strategy_of
+from shardctl.planning.hosts.sharing import OfLoader, Run, Sharing, Strategy, run_of, strategy_of
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.sources import (
     in_one_dataset,
@@ -89,20 +79,20 @@ def sharing_of_resolved(resolved: Resolved, settings: ReadSettings) -> Sharing:
     return OfReaders(settings, [(settings, resolved)])
 
 
-def _refuse_one_host(stages: Pipeline) -> None:
+def _refuse_one_host(stages: tf_stages.Pipeline) -> None:
     for part in parts_of(stages):
-        if isinstance(part, Shard) and part.num_shards > 1:
+        if isinstance(part, tf_stages.Shard) and part.num_shards > 1:
             raise refused(
                 "{stages}: shard({}, {}) picks one host, and all are compared here; leave it "
                 "out, for right behind the reader it is the strategy examples",
                 part.num_shards,
                 part.index,
             )
-        if isinstance(part, Filter | Opaque):
+        if isinstance(part, tf_stages.Filter | tf_stages.Opaque):
             raise refused(
                 "{stages}: how many examples of a host pass {} depends on which they are; ask "
                 "simulate for one host after the other",
-                part.name if isinstance(part, Filter) else part.call,
+                part.name if isinstance(part, tf_stages.Filter) else part.call,
             )
 
 
@@ -159,11 +149,11 @@ class OfReaders(Sharing):
             self.own_batch, self.drops = batch.size, batch.drop_remainder
         self.is_simple = batch is None and self._chain is not None and self._chain.repeat is None
 
-    def _chain_of(self, pipeline: Pipeline) -> Chain | None:
+    def _chain_of(self, pipeline: tf_stages.Pipeline) -> Chain | None:
         """Return stages whose counts follow without playing them, None where they do not."""
-        if self.num_readers > 1 or not isinstance(pipeline.source, Read):
+        if self.num_readers > 1 or not isinstance(pipeline.source, tf_stages.Read):
             return None
-        return chain_of(Pipeline(stages=pipeline.stages), reads_alike=True)
+        return chain_of(tf_stages.Pipeline(stages=pipeline.stages), reads_alike=True)
 
     def _refusal(self, mode: HostMode, sizes: Sequence[Int64s]) -> str | None:
         readers = zip(sizes, self._readers, strict=True)
@@ -210,7 +200,9 @@ class OfReaders(Sharing):
         if self._chain is not None:
             return None if self._chain.batch is None else _handed_out(self._chain, sizes[0])[1]
         pipeline, parts = self._pipeline, parts_of(self._pipeline)
-        seeded = all(not isinstance(p, SampleFromDatasets) or p.seed is not None for p in parts)
+        seeded = all(
+            not isinstance(p, tf_stages.SampleFromDatasets) or p.seed is not None for p in parts
+        )
         if seeded and self.settings.global_seed is None:
             pipeline = with_seeds(pipeline)  # no shuffle says how many there are
         shares, which = _distinct(sizes)
@@ -219,7 +211,7 @@ class OfReaders(Sharing):
             return None
         return np.array([order.num_steps for order in orders], np.int64)[which]
 
-    def _orders(self, pipeline: Pipeline, shares: Int64s) -> Iterator[StagedOrder]:
+    def _orders(self, pipeline: tf_stages.Pipeline, shares: Int64s) -> Iterator[StagedOrder]:
         """Yield the order of hosts that have so many examples of each reader, int64[n, readers]."""
         # A mixture is followed example by example, other stages in a step each.
         followed = shares.sum(axis=1) // _RUNS_PER_SECOND * (self.num_readers > 1)
@@ -277,32 +269,22 @@ class OfReaders(Sharing):
             seen.append(int(found.sum()))
         return run_of(orders, which, int(np.array(seen)[which].sum()))
 
-    def other_epochs(self, epochs: int, num_hosts: int, batch: int) -> str:
-        """Return what becomes of further epochs: tf.data batches over their borders, if told to."""
-        return phrase(
-            "of {epochs=} one is counted, as if each were iterated by itself; batches that run "
-            "from one into the next are those of {stages} 'repeat({}) | batch({})'",
-            epochs,
-            batch,
-            epochs=epochs,
-        )
 
-
-def in_batches(pipeline: Pipeline, size: int, *, drop: bool) -> Pipeline:
+def in_batches(pipeline: tf_stages.Pipeline, size: int, *, drop: bool) -> tf_stages.Pipeline:
     """Return a pipeline whose last batch has a size; where there is none it is at the end.
 
     >>> from shardctl.core.stages.text import parse_stages, text_of
     >>> text_of(in_batches(parse_stages("batch(4, drop_remainder=True) | map"), 8, drop=False))
     'batch(8) | map'
     """
-    batch, last = Batch(size=size, drop_remainder=drop), last_batch(pipeline)
+    batch, last = tf_stages.Batch(size=size, drop_remainder=drop), last_batch(pipeline)
     stages = [batch if stage is last else stage for stage in pipeline.stages]
     return replace(pipeline, stages=(*stages, *([batch] if last is None else [])))
 
 
 def _handed_out(chain: Chain, sizes: Int64s) -> tuple[Int64s, Int64s]:
     """Return (examples, steps) of hosts whose reader yields so many, int64[num_hosts] each."""
-    times = chain.repeat.count if isinstance(chain.repeat, Repeat) else 1
+    times = chain.repeat.count if isinstance(chain.repeat, tf_stages.Repeat) else 1
     total = sizes * (times or 0)
     if chain.batch is None:
         return total, total

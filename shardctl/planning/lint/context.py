@@ -29,7 +29,7 @@ from shardctl.planning.lint.chains import AnyStage, Chain, StageAt, chains, repe
 
 if TYPE_CHECKING:
     from shardctl.core.order.loader_order import LoaderOrder
-    from shardctl.planning.hosts.strategy import Strategy
+    from shardctl.planning.hosts.sharing import Strategy
 
 
 @dataclass(frozen=True, kw_only=True)

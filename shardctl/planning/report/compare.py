@@ -14,17 +14,14 @@ from shardctl.core.progress import Progress, Watch
 from shardctl.core.provided import provided
 from shardctl.core.settings.document import SettingsDocument, settings_in_force
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot.hash_tree import differing_blocks
-from shardctl.core.snapshot.order_tree import digests_of
+from shardctl.core.snapshot.order_tree import differing_blocks, digests_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.text import in_short
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.diff.causes import Cause, dataset_causes
-from shardctl.planning.diff.diff import Diff, Id, TwoOrders, diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
-from shardctl.planning.eval.eval import evaluate, of_training
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.diff.diff import Diff, Id, PinnedOrder, TwoOrders, diff
+from shardctl.planning.eval.eval import Evaluation, evaluate, of_training
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as plan_hosts
 from shardctl.planning.order import PlannedOrder, as_warnings, plan_order

@@ -14,8 +14,7 @@ from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_
 from shardctl.core.text import counted, in_short, quoted
 from shardctl.errors import ShardctlError, UnpredictableOrderError, UsageError
 from shardctl.planning.config import SettingInForce
-from shardctl.planning.eval.eval import EVAL_SPLITS, evaluate, of_training
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import EVAL_SPLITS, Evaluation, evaluate, of_training
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.hosts.hosts import hosts as hosts_side_by_side
 from shardctl.planning.layout import Layout

@@ -166,6 +166,7 @@ def _check_lengths(reads: Reads, here: Int64s, shard: Int64s, split: Split) -> N
 
 # Is a dataset the one that a plan or a position was made for, and if not, what is another?
 
+_MOST_CHANGES = 9  # that are told
 _OF_VERSION = ("config", "version", "folder_titles")
 _CALLED = {
     "name": "its name was",
@@ -244,42 +245,27 @@ def what_changed(found: Sequence[Difference]) -> list[str]:
     >>> what_changed([Difference(field="splits", split="train", then=train, now=grown)])
     ['train had 60,000 examples in 1 shard, now 60,000 in 2']
     """
-    changes = [
-        f"{_CALLED[d.field]} {_value(d.then)}, now {_value(d.now)}"
-        for d in found
-        if d.field in _CALLED
-    ]
-    sizes = [d for d in found if d.field == "splits"]
-    changes += _splits(sizes)
-    if not any(d.field in ("name", "file_format") for d in found):  # they are part of the names
-        changes += [
-            f"the file name template of {printable(str(d.split))} was {quoted(d.then, 200)}, "
-            f"now {quoted(d.now, 200)}"
-            for d in found
-            if d.field == "template"
-        ]
-    changes += dict.fromkeys(
-        order_in_words(d.then, d.now)
-        for d in found
-        if d.field == "folders"
-        and not (_cannot_be_told(d) and sizes)  # what is in them has changed
-    )
-    return changes or ["the lengths or names of its files changed, the totals did not"]
-
-
-def _splits(found: Sequence[Difference]) -> Iterator[str]:
-    if gone := [d.split for d in found if d.split is not None and d.now is None]:
-        yield f"split {choices(gone, 3)} is gone"
-    if added := [d.split for d in found if d.split is not None and d.then is None]:
-        yield f"split {choices(added, 3)} is new"
+    renamed = any(d.field in ("name", "file_format") for d in found)  # parts of the names
+    sizes = any(d.field == "splits" for d in found)
+    changes = []
     for d in found:
-        if isinstance(old := d.then, SplitSize) and isinstance(new := d.now, SplitSize):
-            yield (
-                f"{printable(old.name)} had {_size(old)}, "
-                f"now {new.num_examples:,} in {new.num_shards:,}"
-            )
-    if len(found) == 1 and found[0].split is None:
-        yield "its splits are in another order"
+        name = printable(str(d.split))
+        if d.field in _CALLED:
+            changes.append(f"{_CALLED[d.field]} {_value(d.then)}, now {_value(d.now)}")
+        elif isinstance(d.then, SplitSize) and isinstance(d.now, SplitSize):
+            now = f"{d.now.num_examples:,} in {d.now.num_shards:,}"
+            changes.append(f"{name} had {_size(d.then)}, now {now}")
+        elif d.field == "splits" and d.split is not None:
+            changes.append(f"split {name} is {'gone' if d.now is None else 'new'}")
+        elif d.field == "template" and not renamed:
+            then, now = quoted(d.then, 200), quoted(d.now, 200)
+            changes.append(f"the file name template of {name} was {then}, now {now}")
+        elif d.field == "folders" and not (_cannot_be_told(d) and sizes):  # their files changed
+            changes.append(order_in_words(d.then, d.now))
+    if sizes and not changes:
+        changes = ["its splits are in another order"]
+    changes = list(dict.fromkeys(changes))[:_MOST_CHANGES]
+    return changes or ["the lengths or names of its files changed, the totals did not"]
 
 
 def _size(split: SplitSize) -> str:

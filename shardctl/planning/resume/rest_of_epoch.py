@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -94,12 +93,6 @@ def within_a_batch(order: Order, consumed: int, by: ContinuedBy) -> tuple[str, .
     size = order.settings.batch if by == "file_instructions" else None
     of = "" if size is None else f" of {size}"
     return (f"{consumed} examples end {within} into a batch{of}: {follow[by]}",)
-
-
-def first_of(order: Order, epoch: int) -> int:
-    """Return the first position of an epoch, by halves: epochs come one after the other."""
-    positions = range(order.num_examples)
-    return bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
 
 
 def epoch_at(order: Order, consumed: int) -> int:
@@ -318,10 +311,8 @@ def order_to_resume(
         raise UnpredictableOrderError(
             phrase(
                 "{buffer} without a seed: only the seed of that very run tells what the buffer held"
-                " ({buffer_seed=N} or {global_seed=N}; any other makes a wrong plan); without it "
-                "{mode=at-most-once} repeats nothing and loses what the buffer held, and "
-                "{mode=at-least-once} with {risk=R} reads the last buffers again, so that fewer "
-                "than R examples are lost on the average"
+                " ({buffer_seed=N} or {global_seed=N}); without it {mode=at-most-once} loses that, "
+                "and {mode=at-least-once} with {risk=R} reads the last buffers again"
             )
         )
     return planned

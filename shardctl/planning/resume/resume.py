@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arrays import Int64s
 from shardctl.core.dataset.dataset import DatasetLike, as_dataset
-from shardctl.core.instructions.reads import Reads, joined
+from shardctl.core.instructions.reads import joined
 from shardctl.core.loaders.library import library_of
 from shardctl.core.loaders.stop import Stop
 from shardctl.core.order.epoch_reading import EpochReading
@@ -42,22 +43,9 @@ from shardctl.core.settings.read_settings import (
     as_settings,
 )
 from shardctl.core.settings.table import ENDLESS
+from shardctl.core.stages import stages as tf_stages
 from shardctl.core.stages.part import Stage
 from shardctl.core.stages.pipelines import last_batch, readers_of
-from shardctl.core.stages.stages import (
-    AssertCardinality,
-    Batch,
-    Cache,
-    Map,
-    Prefetch,
-    Read,
-    Repeat,
-    Shard,
-    Skip,
-    Take,
-    Unbatch,
-    WithOptions,
-)
 from shardctl.core.text import choices, nearest_first
 from shardctl.planning.file_formats import refuse_unreadable
 from shardctl.planning.order import PlannedOrder, order_of, plan_order
@@ -65,7 +53,6 @@ from shardctl.planning.pinned_sources import resolved_reading, without_stages
 from shardctl.planning.resume.rest_of_epoch import (
     consumed_examples,
     epoch_at,
-    first_of,
     inputs_read,
     order_to_resume,
     pending_inputs,
@@ -344,12 +331,12 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
     They do where the stages hand out a piece of the reader's order, which each pass has alike.
     """
     settings, source, stages = order.settings, order.stages.source, order.stages.stages
-    if not isinstance(source, Read) or source.data is not None or source.settings:
+    if not isinstance(source, tf_stages.Read) or source.data is not None or source.settings:
         return {}
     shuffled = settings.shuffles_files and (
         settings.shuffle_seed is None or (settings.pass_index and settings.reshuffle is not False)
     )
-    cached = settings.pass_index and any(isinstance(stage, Cache) for stage in stages)
+    cached = settings.pass_index and any(isinstance(stage, tf_stages.Cache) for stage in stages)
     is_read_alike = not (shuffled or cached or settings.host_mode.reads_all)
     if not is_read_alike or settings.loop != "python" or order.is_endless or settings.is_endless:
         return {}
@@ -384,12 +371,17 @@ def _by_instructions(order: StagedOrder, consumed: int, remaining: int) -> dict[
 
 def _cuts(stage: Stage) -> bool:
     """Whether a stage hands out a piece of what it is given, in the same order."""
-    if isinstance(stage, Repeat):
+    if isinstance(stage, tf_stages.Repeat):
         return stage.count == 1
-    if isinstance(stage, Shard):
+    if isinstance(stage, tf_stages.Shard):
         return stage.num_shards == 1
-    kinds = Skip | Take | Batch | Unbatch | Map | Prefetch | AssertCardinality | WithOptions | Cache
-    return isinstance(stage, kinds)
+    return type(stage) in _CUTS
+
+
+_CUTS = {
+    *(tf_stages.Skip, tf_stages.Take, tf_stages.Batch, tf_stages.Unbatch, tf_stages.Map),
+    *(tf_stages.Prefetch, tf_stages.Cache, tf_stages.AssertCardinality, tf_stages.WithOptions),
+}
 
 
 # Other loaders than TFDS's reader.
@@ -404,22 +396,33 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     stop = _stop(order, consumed)
     num_left, left = _left(order, consumed, stop.epoch)
     found = None if left is None else reads_of_codes(order, order.codes_at(left))
-    if found is not None and len(found) > MOST_INSTRUCTIONS:
-        found = None
     settings, library = order.settings, library_of(order.loader)
+    advice = [*library.advice(order.asked, stop)]
+    if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
+        found = order.reads.select(slice(0, 0))
+        advice.append(
+            phrase(
+                "more than {:,} runs of neighbours are left, which no plan lists; simulate with "
+                "{skip=} and {take=} names the examples",
+                MOST_INSTRUCTIONS,
+                skip=consumed,
+                take=num_left,
+            )
+        )
+    if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
+        advice.append(
+            f"worker processes end epoch {stop.epoch} in turn, so that examples of the next one "
+            "come between those that are listed; simulate names all of them in their order"
+        )
     return {
         "epoch": stop.epoch,
         "remaining": num_left,
         "remaining_total": order.num_examples - consumed,
-        "instructions": order.reads.select(slice(0, 0)) if found is None else found,
+        "instructions": found,
         "num_further_epochs": settings.epochs - 1 - stop.epoch if num_left else 0,
         "after_read": library.calls(order.asked, stop),
         "stop": stop,
-        "advice": (
-            *library.advice(order.asked, stop),
-            *_not_listed(found, consumed, num_left),
-            *_epochs_mixed(left, stop.epoch),
-        ),
+        "advice": tuple(advice),
     }
 
 
@@ -434,7 +437,9 @@ def order_of_plan(plan: ResumePlan) -> LoaderOrder:
 
 def _stop(order: LoaderOrder, consumed: int) -> Stop:
     epoch = epoch_at(order, consumed)
-    first = first_of(order, epoch)
+    # By halves: epochs come one after the other.
+    positions = range(order.num_examples)
+    first = bisect_left(positions, epoch, key=lambda at: int(order.epoch_of([at])[0]))
     done, in_batch = _steps(order, consumed)
     before, _ = _steps(order, first)
     return Stop(
@@ -444,29 +449,6 @@ def _stop(order: LoaderOrder, consumed: int) -> Stop:
         steps=done,
         steps_in_epoch=None if done is None or before is None else done - before,
         in_batch=in_batch,
-    )
-
-
-def _not_listed(instructions: Reads | None, consumed: int, num_left: int) -> tuple[str, ...]:
-    if instructions is not None:
-        return ()
-    return (
-        phrase(
-            "more than {} runs of neighbours are left, which no plan lists; simulate with {skip=} "
-            "and {take=} names the examples",
-            f"{MOST_INSTRUCTIONS:,}",
-            skip=consumed,
-            take=num_left,
-        ),
-    )
-
-
-def _epochs_mixed(left: Int64s | None, epoch: int) -> tuple[str, ...]:
-    if left is None or not len(left) or int(left[-1] - left[0]) + 1 == len(left):
-        return ()
-    return (
-        f"worker processes end epoch {epoch} in turn, so that examples of the next one come "
-        "between those that are listed; simulate names all of them in their order",
     )
 
 

@@ -15,7 +15,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import Argument, refused
+from shardctl.core.phrase import Argument, phrase, refused
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import (
     ReadSettings,
@@ -110,11 +110,7 @@ def resume_unseen_of(
             calls_after_read(settings, "exactly-once", settings.epochs) if on_tf_data else ()
         ),
         advice=() if on_tf_data else _OF_SUBSET,
-        warnings=(
-            *resolved.warnings,
-            *_outside(len(own) - num_seen, resolved.spec),
-            *_left_out_by_stages(settings),
-        ),
+        warnings=tuple(_warnings(resolved, settings, len(own) - num_seen)),
     )
 
 
@@ -134,21 +130,17 @@ def codes_of(resolved: Resolved) -> ExampleCodes:
 
 
 def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSettings) -> Reads:
-    host = settings.host
-    by_order = settings.host_mode.reads_all or not settings.reader.shares_in_modes
-    if host is not None and host.count > 1 and by_order:
+    host, in_modes = settings.host, settings.reader.shares_in_modes
+    sharded = any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings)))
+    by_order = (
+        host is not None and host.count > 1 and not (in_modes and not settings.host_mode.reads_all)
+    )
+    if sharded or by_order:
+        by_host = Argument("host_by", settings.host_by) if in_modes else Argument("host")
         raise refused(
-            "{seen} with {}: which examples are a host's own depends on the order "
-            "that was read; gather the logs of all hosts and share the rest with {to_hosts=N}",
-            Argument("host_by", settings.host_by)
-            if settings.reader.shares_in_modes
-            else Argument("host"),
-        )
-    if any(isinstance(p, Shard) and p.num_shards > 1 for p in parts_of(stages_of(settings))):
-        raise refused(
-            "{seen} with a shard among the {stages}: which examples are a host's own depends "
-            "on the order that was read; gather the logs of all hosts and share the rest with "
-            "{to_hosts=N}, with stages that have no shard"
+            "{seen} with {}: which examples are a host's own depends on the order that was read; "
+            "gather the logs of all hosts and share the rest with {to_hosts=N}",
+            by_host if by_order else phrase("a shard among the {stages}"),
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
 
@@ -180,18 +172,16 @@ def _without(reads: Reads, firsts: Int64s, seen: Int64s) -> Reads:
     return reads.select(row).trimmed(starts - firsts[row], ends - starts)
 
 
-def _outside(num_outside: int, spec: str) -> tuple[str, ...]:
-    if not num_outside:
-        return ()
-    return (f"{num_outside:,} of the seen examples lie outside of what is read of {spec}",)
-
-
-def _left_out_by_stages(settings: ReadSettings) -> Iterator[str]:
-    """Yield that what stages leave out counts as unseen, for a log does not have it."""
+def _warnings(resolved: Resolved, settings: ReadSettings, num_outside: int) -> Iterator[str]:
+    yield from resolved.warnings
+    if num_outside:
+        yield f"{num_outside:,} of the seen examples lie outside of what is read of {resolved.spec}"
+    # What stages leave out counts as unseen, for a log does not have it.
     cuts = (
-        f"{text_of_part(stage)} leaves out examples, which no log has: they count as unseen, and "
-        "the stages are to leave them out again"
-        for stage in parts_of(stages_of(settings))
-        if isinstance(stage, Take | Skip | Filter | Opaque)
+        p for p in parts_of(stages_of(settings)) if isinstance(p, Take | Skip | Filter | Opaque)
     )
-    yield from islice(cuts, 1)
+    for stage in islice(cuts, 1):
+        yield (
+            f"{text_of_part(stage)} leaves out examples, which no log has: they count as unseen, "
+            "and the stages are to leave them out again"
+        )

@@ -18,29 +18,30 @@ from shardctl.core.resume.resume_plan import ResumePlan, Stretch, settings_as_pl
 from shardctl.core.resume.shared_rest import SharedRest
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.order import PlannedOrder, order_of
-from shardctl.planning.resume.hosts import even_shares
-from shardctl.planning.resume.promises import without_dropping
+from shardctl.planning.resume.hosts import (
+    LeftOver,
+    OldHost,
+    even_shares,
+    left_of_hosts,
+)
+from shardctl.planning.resume.proof import without_dropping
 from shardctl.planning.resume.rest_of_epoch import ResumePoint, plan_of, resume_point, shuffle_state
 from shardctl.planning.resume.resume import calls_after_read, further_epochs, resume_order
-from shardctl.planning.resume.stopped_hosts import (
-    OldHost,
-    check_left,
-    epochs_of,
-    left_of_epochs,
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Part:
-    """A host's share of the rest of an epoch, and the whole epochs behind it.
+class SharedRun:
+    """One host's part of a run that was shared anew: its share of the rest, then whole epochs.
 
     planned: the order of the host as if nothing had stopped, whose epochs follow the rest.
     num_further_epochs: how many epochs follow the one whose rest was shared.
+    stretches: what came before, the first one first.
     """
 
     planned: PlannedOrder
     rest: SharedRest
     num_further_epochs: int
+    stretches: tuple[Stretch, ...]
 
     @property
     def num_examples(self) -> int:
@@ -61,16 +62,6 @@ class _Part:
             epoch, emitted, of_epoch = rest.epoch + 1 + index, behind - index * size, size
         remaining = 0 if consumed == self.num_examples else of_epoch - emitted
         return ResumePoint(epoch=epoch, stream=epoch, emitted=emitted, remaining=remaining)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class SharedRun(_Part):
-    """One host's part of a run that was shared anew: its share of the rest, then whole epochs.
-
-    stretches: what came before, the first one first.
-    """
-
-    stretches: tuple[Stretch, ...]
 
     def chunks(self, start: int, stop: int) -> Iterator[Int64s]:
         """Yield the codes of the examples [start, stop) that this host hands out, in pieces."""
@@ -144,65 +135,48 @@ def shared_run(
 ) -> SharedRun:
     """Return what the host of `settings` reads of a run after `stretches`.
 
-    Its own stretches are those that it follows from: where all hosts had read their share of a rest
-    to its end, the ones before do not matter.
-
     Raises:
         UsageError: a count past what its host had.
         UnpredictableOrderError: TensorFlow leaves the order open.
     """
     host = settings.host or Host(index=0, count=1)
-    planned = order_of(resolved, settings)
-    found: _Rest | None = None
-    needed: list[Stretch] = []
+    found: LeftOver | None = None
     for stretch in stretches:
-        old = _hosts_of(resolved, settings, stretch, found)
-        if found is not None and not settings.drop_remainder and _are_behind_rest(old):
-            needed, found = [_from_the_start(old, stretch)], None
-        else:
-            needed.append(stretch)
-        found = _after(old, settings, found)
+        found = _after(_hosts_of(resolved, settings, stretch, found), found)
     if found is None:
         raise ValueError("no stretch came before: this is the order from its start")
-    share = even_shares(found.left, host.count)[host.index]
-    part = found.of_host(planned, share.instructions)
+    share = even_shares(found.reads, host.count)[host.index]
+    return _part(found, order_of(resolved, settings), share.instructions, tuple(stretches))
+
+
+def _part(
+    found: LeftOver, planned: PlannedOrder, share: Reads, stretches: tuple[Stretch, ...] = ()
+) -> SharedRun:
+    """Return one host's share of a rest, to be read and shuffled as its epoch is."""
+    order, settings, epoch = planned.of_reader, planned.of_reader.settings, found.epochs[-1]
+    buffered = settings.buffer is not None
+    rest = SharedRest(
+        epoch=epoch,
+        reads=share,
+        cycle=settings.cycle_length(ordered=order.dataset.ordered),
+        block=settings.block,
+        buffer=settings.buffer,
+        buffer_seeds=order.seeds.of_buffer(max(epoch, 0)) if buffered else None,
+    )
     return SharedRun(
         planned=planned,
-        stretches=tuple(needed),
-        rest=part.rest,
-        num_further_epochs=part.num_further_epochs,
+        rest=rest,
+        num_further_epochs=found.num_further_epochs,
+        stretches=stretches,
     )
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class _Rest:
-    """What hosts have left together: runs of the epochs up to `epoch`, and whole ones behind it."""
-
-    left: Reads
-    epoch: int
-    num_further_epochs: int
-
-    def of_host(self, planned: PlannedOrder, share: Reads) -> _Part:
-        """Return one host's share, to be read and shuffled as its epoch is."""
-        order, settings = planned.of_reader, planned.of_reader.settings
-        buffered = settings.buffer is not None
-        rest = SharedRest(
-            epoch=self.epoch,
-            reads=share,
-            cycle=settings.cycle_length(ordered=order.dataset.ordered),
-            block=settings.block,
-            buffer=settings.buffer,
-            buffer_seeds=order.seeds.of_buffer(max(self.epoch, 0)) if buffered else None,
-        )
-        return _Part(planned=planned, rest=rest, num_further_epochs=self.num_further_epochs)
-
-
 def _hosts_of(
-    resolved: Resolved, settings: ReadSettings, stretch: Stretch, before: _Rest | None
+    resolved: Resolved, settings: ReadSettings, stretch: Stretch, before: LeftOver | None
 ) -> list[OldHost]:
     """Return where the hosts of a stretch stopped, of which `before` is what they shared."""
     count = stretch.num_hosts
-    shares = () if before is None else even_shares(before.left, count)
+    shares = () if before is None else even_shares(before.reads, count)
     old = []
     of_first = replace(
         settings, batch=stretch.batch, host_by=stretch.host_by, host=_host(stretch, 0)
@@ -214,7 +188,7 @@ def _hosts_of(
             planned = first.with_settings(replace(of_first, host=_host(stretch, index)))
         order, part = planned.of_reader, None
         if before is not None:
-            part = before.of_host(planned, shares[index].instructions)
+            part = _part(before, planned, shares[index].instructions)
         total = order.num_examples if part is None else part.num_examples
         if not 0 <= consumed <= total:
             raise refused(
@@ -233,40 +207,19 @@ def _host(stretch: Stretch, index: int) -> Host | None:
     return None if stretch.alone else Host(index=index, count=stretch.num_hosts)
 
 
-def _are_behind_rest(old: Sequence[OldHost]) -> bool:
-    """Whether all hosts are in epochs that no stretch before has anything to do with."""
-    return all(
-        host.rest is not None and (host.point.epoch > host.rest.epoch or not host.has_examples)
-        for host in old
+def _after(old: Sequence[OldHost], before: LeftOver | None) -> LeftOver:
+    """Return what hosts have left together of the epochs up to one, and whole ones behind it."""
+    found = left_of_hosts(old)
+    last, with_examples = found.epochs[-1], [host for host in old if host.has_examples]
+    at_start = all(
+        host.point.remaining and host.point.epoch == last and not host.point.emitted
+        for host in with_examples
     )
-
-
-def _from_the_start(old: Sequence[OldHost], stretch: Stretch) -> Stretch:
-    """Return a stretch as if its hosts had read all epochs from the first one on."""
-    consumed = [
-        host.point.epoch * host.order.epoch_size + host.point.emitted if host.has_examples else 0
-        for host in old
-    ]
-    return replace(stretch, consumed=tuple(consumed))
-
-
-def _after(old: Sequence[OldHost], settings: ReadSettings, before: _Rest | None) -> _Rest:
-    epochs = epochs_of(old)
-    last = epochs[-1]
-    left = left_of_epochs(old, epochs)
-    check_left(left, old, last)
-    if not any(host.point.remaining for host in old):
-        return _Rest(left=left, epoch=last, num_further_epochs=0)
-    if _is_whole(old, last) and (before is None or last > before.epoch):
+    if with_examples and at_start and (before is None or last > before.epochs[-1]):
         # Nobody has begun this epoch: it is read as every other.
-        last, left = last - 1, left.select(slice(0, 0))
-    return _Rest(left=left, epoch=last, num_further_epochs=settings.epochs - 1 - last)
-
-
-def _is_whole(old: Sequence[OldHost], epoch: int) -> bool:
-    """Whether all hosts are at the start of an epoch."""
-    return all(
-        host.point.remaining and host.point.epoch == epoch and not host.point.emitted
-        for host in old
-        if host.has_examples
-    )
+        return LeftOver(
+            reads=found.reads.select(slice(0, 0)),
+            epochs=range(last - 1, last),
+            num_further_epochs=found.num_further_epochs + 1,
+        )
+    return found

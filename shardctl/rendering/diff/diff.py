@@ -14,7 +14,7 @@ from shardctl.core.resume.resume_plan import AfterRead
 from shardctl.core.text import choices, counted, printable
 from shardctl.files.documents import Document
 from shardctl.files.head import head, kind_head
-from shardctl.files.plan.document import call_record
+from shardctl.files.plan_file import call_record
 from shardctl.planning.diff.causes import IN_STAGES, Cause, ChangedShard
 from shardctl.planning.diff.diff import Diff, Moved
 from shardctl.planning.diff.plans import PlansDiff, Range

@@ -19,7 +19,7 @@ from shardctl.files.documents import Document
 from shardctl.files.head import head
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import OUTSTANDING, Load, Strategy
+from shardctl.planning.hosts.sharing import OUTSTANDING, Load, Strategy
 from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.text.quantities import (
     bytes_between,

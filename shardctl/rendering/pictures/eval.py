@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Literal, NamedTuple, get_args
 
 from shardctl.core.text import counted, printable
-from shardctl.planning.eval.evaluation import Evaluation, HostGroup, host_groups
+from shardctl.planning.eval.eval import Evaluation, HostGroup, host_groups
 from shardctl.rendering.text.picture import (
     FULL,
     PARTIAL,
@@ -120,7 +120,7 @@ def hosts_of(group: HostGroup) -> str:
 
     >>> from shardctl.core.dataset.dataset import Dataset, Split
     >>> from shardctl.planning.eval.eval import evaluate
-    >>> from shardctl.planning.eval.evaluation import host_groups
+    >>> from shardctl.planning.eval.eval import host_groups
     >>> odd = Dataset(name="d", splits=(Split(name="test", shard_lengths=(4097,)),))
     >>> [hosts_of(group) for group in host_groups(evaluate(odd, batch=64, hosts=8), 4)]
     ['0', '1–7']

@@ -5,7 +5,7 @@ from __future__ import annotations
 from shardctl.core.hosts.modes import HOST_MODES
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import Comparison, HostsPlan
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.sharing import Strategy
 from shardctl.planning.shard_map import Bucket, buckets
 from shardctl.rendering.hosts.hosts import (
     Quantity,

@@ -15,7 +15,7 @@ from shardctl.files.head import own_version
 from shardctl.planning.config import SettingInForce
 from shardctl.planning.eval.advice import advice as advice_of_evaluation
 from shardctl.planning.eval.advice import call_of
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation
 from shardctl.planning.hosts.advice import advice, reason
 from shardctl.planning.hosts.hosts import HostsPlan
 from shardctl.planning.layout import Layout

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple, TypeVar
 
 from shardctl.core.text import counted, first_upper
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation
 from shardctl.planning.hosts.advice import spread
 from shardctl.planning.hosts.hosts import HostsPlan
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.sharing import Strategy
 from shardctl.planning.lint.lint import Lint
 from shardctl.planning.lint.rule import SEVERITIES
 from shardctl.planning.quality.quality import Quality

@@ -27,8 +27,8 @@ from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.core.tfds_rules import WHOLE_DATASET
 from shardctl.errors import UsageError
 from shardctl.planning.order import plan_order
+from shardctl.planning.resume.hosts import as_host, num_after
 from shardctl.planning.resume.resume import resume as plan_resume
-from shardctl.planning.resume.stopped_hosts import as_host, num_after
 from shardctl.planning.sources import reads_spec
 from shardctl.tfds.builder_layout import Builder, dataset_of
 from shardctl.tfds.imports import tensorflow, without_autograph

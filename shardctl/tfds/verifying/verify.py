@@ -26,15 +26,16 @@ from shardctl.core.text import printable
 from shardctl.errors import UsageError
 from shardctl.planning.order import PlannedOrder, plan_order, resolved_spec
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.promises import (
+from shardctl.planning.resume.proof import (
     BrokenPromise,
     broken_promises,
+    inputs_of_plan,
     left_out,
     planned_anew,
+    prove,
     with_reads_of,
     without_dropping,
 )
-from shardctl.planning.resume.proof import inputs_of_plan, prove
 from shardctl.planning.resume.seen import codes_of
 from shardctl.planning.verify import (
     BUDGETS,

@@ -328,8 +328,7 @@ def test_a_plan_knows_where_its_dataset_lay(shardctl: Shardctl, tmp_path: Path) 
 def test_a_broken_promise_exits_with_one(shardctl: Shardctl, toy: Path) -> None:
     from dataclasses import replace
 
-    from shardctl.files.plan.reader import read_plan
-    from shardctl.files.plan.writer import plan_yaml
+    from shardctl.files.plan_file import plan_yaml, read_plan
 
     shardctl("resume", "--consumed", 3, "--cycle", 1, "-d", toy, "-o", "plan.yaml")
     plan = read_plan("plan.yaml")

@@ -8,7 +8,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from shardctl.rendering.hosts.hosts import sweep_table
 
 import shardctl
 from shardctl.core.dataset.dataset import Dataset, Split
@@ -23,6 +22,7 @@ from shardctl.planning.hosts.hosts import hosts
 from shardctl.planning.lint.lint import lint
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
+from shardctl.rendering.hosts.hosts import sweep_table
 from shardctl.rendering.text.tables import PLAIN
 from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset

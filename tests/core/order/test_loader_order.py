@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from shardctl.core.arrays import runs_in
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.loaders.loader import LOADERS
@@ -161,8 +160,6 @@ def test_positions_codes_steps_and_epochs_fit_together(spec: str, loader: str) -
     order = made(spec, loader=loader, shuffle_seed=3, batch=4, epochs=2, host="0/2")
     whole = order.read(0, order.num_examples)
     assert np.array_equal(np.concatenate(list(order.chunks(0, order.num_examples))), whole)
-    runs = [np.concatenate(columns) for columns in zip(*order.runs(3, len(whole)), strict=True)]
-    assert [column.tolist() for column in runs] == [c.tolist() for c in runs_in(whole[3:])]
     positions = np.arange(order.num_examples)
     assert np.array_equal(order.codes_at(positions), whole)
     assert np.array_equal(order.codes_of(order.indices_at(positions)), whole)

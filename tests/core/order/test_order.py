@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from itertools import pairwise
 
@@ -66,54 +65,6 @@ def test_every_pass_is_what_tensorflow_hands_out() -> None:
 @pytest.mark.fuzz
 def test_every_pass_is_what_tensorflow_hands_out_fuzzed() -> None:
     check_cases(cases(), agrees_with_tensorflow, FUZZ, fuzz=True)
-
-
-def runs_are_those_of_the_codes(case: Case) -> None:
-    order = case.order()
-    draw = random.Random(repr(case))
-    bounds = sorted(draw.choices(range(order.num_examples + 1), k=2))
-    for start, stop in ((0, order.num_examples), bounds):
-        runs = runs_of(order, start, stop)
-        codes = [code for first, length in runs for code in range(first, first + length)]
-        assert codes == order.read(start, stop).tolist(), (case, start, stop)
-        assert all(first + length != other for (first, length), (other, _) in pairwise(runs))
-        assert all(length > 0 for _, length in runs), (case, start, stop)
-
-
-def runs_of(order: Order, start: int, stop: int) -> list[tuple[int, int]]:
-    pieces = [zip(*map(np.ndarray.tolist, piece), strict=True) for piece in order.runs(start, stop)]
-    return [run for piece in pieces for run in piece]
-
-
-def test_runs_hold_the_codes_and_are_as_long_as_can_be() -> None:
-    check_cases(cases(), runs_are_those_of_the_codes, 30)
-
-
-@pytest.mark.fuzz
-def test_runs_hold_the_codes_and_are_as_long_as_can_be_fuzzed() -> None:
-    check_cases(cases(), runs_are_those_of_the_codes, FUZZ, fuzz=True)
-
-
-@pytest.mark.parametrize("epochs", [1, 3])
-def test_files_that_are_read_one_after_the_other_are_one_run(epochs: int) -> None:
-    order = of_shards(5, 0, 7, cycle=1, epochs=epochs)
-    assert runs_of(order, 0, order.num_examples) == [(0, 12)] * epochs
-    assert runs_of(order, 3, 3) == []
-    with pytest.raises(UsageError, match="start=4 and stop=3"):
-        list(order.runs(4, 3))
-
-
-def test_runs_of_many_visits_come_in_pieces_that_fit_together() -> None:
-    for block, cycle in ((1, 3), (3, 1), (3, 7), (50, 4)):
-        order = of_shards(*[0, 3, 200_000, 0, 1, 50_000] * 2, *[0] * 9, cycle=cycle, block=block)
-        whole = [
-            np.concatenate(column)
-            for column in zip(*order.runs(5, order.num_examples), strict=True)
-        ]
-        starts = np.cumsum(whole[1]) - whole[1]
-        codes = np.repeat(whole[0] - starts, whole[1]) + np.arange(whole[1].sum())
-        assert np.array_equal(codes, order.read(5, order.num_examples)), (block, cycle)
-        assert max(len(firsts) for firsts, _ in order.runs(5, order.num_examples)) < 1 << 17
 
 
 @pytest.mark.parametrize("reshuffle", [True, False])

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import shardctl
-from shardctl.core.arrays import runs_in
 from shardctl.core.order import staged
 from shardctl.core.order.staged import StagedOrder
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -66,16 +65,6 @@ def test_an_epoch_is_what_comes_to_the_first_repeat(stages: str, size: int) -> N
     if not stages.startswith("repeat"):
         stop = min(size + 5, order.num_examples)
         assert order.epoch_of(np.arange(stop)).tolist() == [0] * size + [1] * (stop - size)
-
-
-@pytest.mark.parametrize(
-    "stages", [MIXED, "shard(2, index=0) | repeat", "cache | map | repeat(2) | skip(3)"]
-)
-def test_runs_hold_the_codes_of_stages(stages: str) -> None:
-    order = _order(stages, None if stages == MIXED else "train[:999]+test[90%:]")
-    runs = [np.concatenate(columns) for columns in zip(*order.runs(7, 2_000), strict=True)]
-    expected = runs_in(order.read(7, 2_000))
-    assert [column.tolist() for column in runs] == [column.tolist() for column in expected]
 
 
 def test_epochs_mix_in_a_shuffle_behind_the_repeat() -> None:

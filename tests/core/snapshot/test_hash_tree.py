@@ -7,7 +7,7 @@ import hashlib
 import pytest
 from hypothesis import strategies as st
 
-from shardctl.core.snapshot.hash_tree import (
+from shardctl.core.snapshot.order_tree import (
     CELL_SIZE,
     MAX_LEAVES,
     HashTree,

@@ -8,8 +8,7 @@ from itertools import combinations
 import pytest
 
 from shardctl.core.dataset.dataset import Dataset, Split
-from shardctl.core.snapshot.hash_tree import VERSIONS, HashTree
-from shardctl.core.snapshot.order_tree import digests_of, tree_of
+from shardctl.core.snapshot.order_tree import VERSIONS, HashTree, digests_of, tree_of
 from shardctl.planning.order import PlannedOrder, plan_order
 from tests.cases import FUZZ, add_cases, seed_of_test
 

@@ -16,7 +16,7 @@ from shardctl.core.resume.resume_plan import (
     TakeCall,
 )
 from shardctl.errors import DatasetError
-from shardctl.files.plan.document import call_record, read_call
+from shardctl.files.plan_file import call_record, read_call
 
 OWN = " of all but the first 4 instructions, which are this host's alone"
 CALLS: list[tuple[AfterRead, dict[str, Any], str]] = [

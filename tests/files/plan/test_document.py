@@ -11,7 +11,7 @@ import pytest
 
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.files.plan.document import digest_of, resume_document
+from shardctl.files.plan_file import digest_of, resume_document
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from shardctl.errors import DatasetError
-from shardctl.files.plan.reader import read_instructions
+from shardctl.files.plan_file import read_instructions
 
 SPLITS = {"train": 0, "test": 1}
 RECORD = {"filename": "a", "split": "train", "skip": 1, "take": 2, "examples_in_shard": 3}

@@ -17,9 +17,14 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.documents import FORMAT_VERSION
 from shardctl.files.head import head
-from shardctl.files.plan.document import digest_of, resume_document
-from shardctl.files.plan.reader import parse_plan, read_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import (
+    digest_of,
+    parse_plan,
+    plan_json,
+    plan_yaml,
+    read_plan,
+    resume_document,
+)
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen

@@ -27,8 +27,7 @@ from shardctl.core.resume.resume_plan import (
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.plan.reader import parse_plan, read_plan
-from shardctl.files.plan.writer import instruction_rows, plan_json, plan_yaml
+from shardctl.files.plan_file import instruction_rows, parse_plan, plan_json, plan_yaml, read_plan
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.order import resolved_spec
 from shardctl.planning.plan import plan

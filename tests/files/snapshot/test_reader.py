@@ -17,7 +17,7 @@ from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.snapshot import Snapshot, checksum
 from shardctl.errors import ShardctlError
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.snapshot.writer import snapshot_document, snapshot_json, snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_document, snapshot_json, snapshot_yaml
 from shardctl.planning.snapshot import snapshot
 from tests.cases import check_cases, few_or_many
 from tests.planning.diff.diff_cases import Pipeline, dataset_of, pairs

@@ -11,11 +11,11 @@ import yaml
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.core.snapshot.hash_tree import HashTree, leaf_size
+from shardctl.core.snapshot.order_tree import HashTree, leaf_size
 from shardctl.core.snapshot.snapshot import MAX_SNAPSHOT_BYTES
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import UsageError
-from shardctl.files.snapshot.writer import snapshot_document, snapshot_json, snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_document, snapshot_json, snapshot_yaml
 from shardctl.planning.snapshot import snapshot
 from tests.planning.diff.diff_cases import dataset_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.snapshot.writer import snapshot_json, snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_json, snapshot_yaml
 
 FOLDER = Path(__file__).parent / "written_before"
 VERSION_2 = Path(__file__).parent / "version_2"

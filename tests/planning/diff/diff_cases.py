@@ -12,8 +12,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.tfds_rules import DEFAULT_TEMPLATE
 from shardctl.errors import ShardctlError
-from shardctl.files.snapshot.reader import snapshot_from_document
-from shardctl.files.snapshot.writer import snapshot_yaml
+from shardctl.files.snapshot_file import snapshot_from_document, snapshot_yaml
 from shardctl.files.yaml_text import parse_yaml
 from shardctl.planning.snapshot import TakenSnapshot, snapshot
 from tests.core.order.order_cases import changed, read_settings

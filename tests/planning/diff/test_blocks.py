@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.diff.diff import Scan, TwoOrders
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder, Scan, TwoOrders
 from shardctl.planning.snapshot import snapshot
 from tests.planning.diff.diff_cases import (
     Example,

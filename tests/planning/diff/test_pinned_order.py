@@ -13,9 +13,9 @@ from shardctl.core.snapshot import snapshot as pinned_layout
 from shardctl.core.snapshot.order_tree import digests_of
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.errors import UsageError
-from shardctl.planning.diff.diff import diff
-from shardctl.planning.diff.pinned_order import (
+from shardctl.planning.diff.diff import (
     PinnedOrder,
+    diff,
     redigested,
     settings_to_fall_back_on,
 )

@@ -13,7 +13,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
 from shardctl.files.comparable_file import read_comparable
 from shardctl.files.documents import to_json, to_yaml
-from shardctl.files.plan.writer import plan_json
+from shardctl.files.plan_file import plan_json
 from shardctl.planning.diff.plans import diff_plans
 from shardctl.planning.plan import plan
 from shardctl.planning.resume.resume import resume

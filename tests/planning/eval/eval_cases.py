@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.modes import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import REMAINDERS, Evaluation, Hang, Remainder
+from shardctl.planning.eval.eval import REMAINDERS, Evaluation, Hang, Remainder, evaluate
 from tests.core.hosts.host_cases import HostCase
 from tests.strategies import shard_lengths
 

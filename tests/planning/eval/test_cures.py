@@ -7,8 +7,7 @@ from itertools import product
 import pytest
 
 from shardctl.planning.eval.advice import cures, problems
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import REMAINDERS, Remainder
+from shardctl.planning.eval.eval import REMAINDERS, Remainder, evaluate
 from tests.cases import add_cases, check_cases
 from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
 

@@ -13,8 +13,7 @@ from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.settings.read_settings import ReadSettings, as_settings
 from shardctl.errors import UsageError
 from shardctl.planning.eval.advice import advice, problems
-from shardctl.planning.eval.eval import evaluate, of_training
-from shardctl.planning.eval.evaluation import REMAINDERS, Hang
+from shardctl.planning.eval.eval import REMAINDERS, Hang, evaluate, of_training
 from tests.cases import add_cases, check_cases
 from tests.planning.eval.eval_cases import EvalCase, batches_by_hand, eval_cases, hang_by_hand, toy
 
@@ -205,9 +204,7 @@ def test_of_several_epochs_one_is_counted() -> None:
     assert twice.num_examples.tolist() == once.num_examples.tolist() == [3334, 3333, 3333]
     assert advice(twice) == (
         *advice(once),
-        "of --epochs 2 one is counted, as if each were iterated by itself; batches "
-        "that run from one "
-        "into the next are those of --stages 'repeat(2) | batch(512)'",
+        "of --epochs one is counted, as if each were iterated by itself; others may differ",
     )
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import REMAINDERS
+from shardctl.planning.eval.eval import REMAINDERS, evaluate
 
 
 def test_it_is_equal_to_another_of_the_same_figures() -> None:

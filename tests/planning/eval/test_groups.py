@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import REMAINDERS, HostGroup, host_groups
+from shardctl.planning.eval.eval import REMAINDERS, HostGroup, evaluate, host_groups
 from tests.cases import check_cases
 from tests.planning.eval.eval_cases import EvalCase, eval_cases, toy
 

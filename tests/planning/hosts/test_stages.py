@@ -206,14 +206,13 @@ def test_an_evaluation_that_stages_begin_again_says_so() -> None:
 
     found = shardctl.evaluate(TOY, "test", {"stages": "repeat(2) | map | batch(4)"}, hosts=2)
     assert advice_of(found) == (
-        "--stages hand out 20 examples again, which a metric counts more than once; an evaluation "
-        "needs no repeat",
+        "20 examples come again by --stages, and a metric counts them twice; leave out the repeat",
     )
     taken = shardctl.evaluate(TOY, "test", {"stages": "take(8) | batch(4)"}, hosts=2)
     assert advice_of(taken) == (
         "4 of 20 examples are lost (20.000%)",
-        "--stages leave out 4 examples: a take, a skip, or a mixture that ends with "
-        "its first input",
+        "4 examples left out by --stages; leave out take and skip, or a mixture that ends with its "
+        "first input",
     )
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.planning.hosts.hosts import hosts
-from shardctl.planning.hosts.strategy import Strategy
+from shardctl.planning.hosts.sharing import Strategy
 from tests.cases import add_cases, check_cases
 from tests.core.hosts.host_cases import HostCase, host_cases
 from tests.planning.hosts.comparisons import batches_by_hand, compared, toy

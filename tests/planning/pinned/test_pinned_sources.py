@@ -17,9 +17,8 @@ from shardctl.core.stages.stages import Read
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UnpredictableOrderError, UsageError
 from shardctl.files.comparable_file import read_comparable
-from shardctl.files.snapshot.writer import snapshot_yaml
-from shardctl.planning.diff.diff import diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.files.snapshot_file import snapshot_yaml
+from shardctl.planning.diff.diff import PinnedOrder, diff
 from shardctl.planning.order import plan_order
 from shardctl.planning.pinned_sources import resolved_reading, spec_as_given
 from shardctl.planning.snapshot import TakenSnapshot, snapshot

@@ -12,7 +12,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import ShardctlError, UsageError
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.eval.eval import evaluate
 from shardctl.planning.hosts.hosts import hosts
 from shardctl.planning.quality.quality import quality

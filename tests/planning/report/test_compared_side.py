@@ -11,7 +11,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.snapshot.snapshot import Snapshot
 from shardctl.core.stages.text import parse_stages
 from shardctl.core.tfds_rules import RuleSet
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.quality.quality import quality
 from shardctl.planning.report.compare import ComparedSide, Side, compared
 from shardctl.planning.report.shown import NotShown

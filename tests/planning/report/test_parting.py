@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.dataset.shard_files import ShardFiles
-from shardctl.planning.diff.diff import Diff, diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import Diff, PinnedOrder, diff
 from shardctl.planning.locate import locate
 from shardctl.planning.report.compare import block_runs, neighbours
 from shardctl.planning.snapshot import snapshot

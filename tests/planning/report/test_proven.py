@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from shardctl.core.tfds_rules import ORDER_RULES, RuleSet
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.order import PlannedOrder
 from shardctl.planning.report import compare as proofs
 from shardctl.planning.report.compare import proven

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import ResumePlan
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.resume.apply_plan import applied
 from tests.core.order.order_cases import changed, elements
 from tests.core.order.toy_pipelines import (

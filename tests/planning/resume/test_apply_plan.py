@@ -9,8 +9,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json
+from shardctl.files.plan_file import parse_plan, plan_json
 from shardctl.planning.resume import apply_plan
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import resume_on_hosts

@@ -16,8 +16,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.resume.resume_plan import MAX_HOSTS, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UsageError
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.hosts import even_shares, resume_on_hosts
@@ -260,4 +259,4 @@ def test_what_new_hosts_drop_is_not_left(to_hosts: int, epochs: int, total: int)
     toy = dataset(train=(3, 4))
     plan = resume_on_hosts(toy, "train", settings, hosts=1, to_hosts=to_hosts, consumed=2)
     assert plan.remaining_total == total
-    assert "each new host drops a last batch of its own" in plan.warnings[-1]
+    assert "each new host drops a last batch" in plan.warnings[-1]

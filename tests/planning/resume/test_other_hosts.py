@@ -13,13 +13,11 @@ from shardctl.core.order.order import Order
 from shardctl.core.resume.resume_plan import BatchCall, ConcatenateCall, ResumePlan, ShuffleCall
 from shardctl.core.settings.read_settings import as_settings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.hosts import resume_on_hosts, undropped
 from shardctl.planning.resume.proof import prove
-from shardctl.planning.resume.stopped_hosts import undropped
 from tests.planning.resume.resume_cases import TOY, dataset
 
 FILES = dataset(train=(13, 9, 0, 21, 17, 16, 5, 18), test=(7, 4, 8, 9))  # 99 and 28 examples

@@ -34,13 +34,10 @@ from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_s
 from shardctl.core.shuffle.seeds import KernelSeeds
 from shardctl.errors import ShardctlError
 from shardctl.files.head import read_split_sizes
-from shardctl.files.plan.document import DIGEST, digest_of
-from shardctl.files.plan.reader import parse_plan, read_instructions
-from shardctl.files.plan.writer import plan_json
+from shardctl.files.plan_file import DIGEST, digest_of, parse_plan, plan_json, read_instructions
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.promises import broken_promises, planned_anew
-from shardctl.planning.resume.proof import prove
+from shardctl.planning.resume.proof import broken_promises, planned_anew, prove
 from tests.cases import FUZZ, counted, some_of
 from tests.oracles import interleave_by_hand
 from tests.planning.resume.plan_cases import (

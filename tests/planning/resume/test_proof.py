@@ -19,8 +19,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.hosts import resume_on_hosts
-from shardctl.planning.resume.promises import BrokenPromise
-from shardctl.planning.resume.proof import Proof, prove
+from shardctl.planning.resume.proof import BrokenPromise, Proof, prove
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen
 from tests.cases import FUZZ, add_cases, check_cases, counted, seed_of_test

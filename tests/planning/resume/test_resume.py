@@ -11,8 +11,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.resume.resume_plan import ResumePlan, ShardCall
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.resume import BufferMode, resume

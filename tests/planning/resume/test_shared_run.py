@@ -79,19 +79,6 @@ def test_batches_run_on_from_the_rest_into_the_epochs_behind_it(
         assert run.plan(consumed).remaining_total == num_examples - consumed
 
 
-def test_of_stretches_only_those_are_kept_that_what_is_left_follows_from() -> None:
-    settings = ReadSettings(cycle=1, epochs=3)
-    # The hosts of the second stretch have 2, 2 and 1 examples of the shared rest, then 4, 4 and 3.
-    first, behind, within = Stretch(consumed=(4, 2)), (2, 3, 1), (2, 3, 0)
-    run = run_of(settings, first, Stretch(consumed=behind))
-    # As if three hosts had read epoch 0: 4 + 0, 4 + 1 and 3 + 0.
-    assert run.stretches == (Stretch(consumed=(4, 5, 3)),)
-    assert handed_out(run) == handed_out(run_of(settings, *run.stretches))
-    assert handed_out(run) == [0, 1, 2, 3, 5, 6, 7, 8, 9, 10, *range(11)]
-    both = (first, Stretch(consumed=within))
-    assert run_of(settings, *both).stretches == both
-
-
 def test_a_host_that_is_done_leaves_nothing() -> None:
     settings = ReadSettings(cycle=1, epochs=2)
     runs = [run_of(replace(settings, host=host(i, 2)), Stretch(consumed=(12, 7))) for i in range(2)]

@@ -10,9 +10,8 @@ import pytest
 from shardctl.core.hosts.host import Host
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import UnpredictableOrderError, UsageError
-from shardctl.planning.resume.hosts import resume_on_hosts
+from shardctl.planning.resume.hosts import num_read_of, old_orders, resume_on_hosts, stopped_hosts
 from shardctl.planning.resume.resume import resume
-from shardctl.planning.resume.stopped_hosts import num_read_of, old_orders, stopped_hosts
 from tests.planning.resume.plan_cases import TOY
 
 

@@ -12,8 +12,7 @@ from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
 from shardctl.files.documents import to_json, to_yaml
 from shardctl.planning.diff.causes import Cause, ChangedShard
-from shardctl.planning.diff.diff import Diff, Moved, diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import Diff, Moved, PinnedOrder, diff
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
     Hints,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
-from shardctl.planning.diff.diff import diff
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder, diff
 from shardctl.planning.snapshot import snapshot
 from shardctl.rendering.diff.diff import (
     CheckedFile,

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Evaluation
+from shardctl.planning.eval.eval import Evaluation, evaluate
 from shardctl.rendering.eval import eval_table
 from shardctl.rendering.text.tables import PLAIN, Screen, display_width
 from tests.cases import check_cases, few_or_many

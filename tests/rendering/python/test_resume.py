@@ -18,7 +18,7 @@ from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
 from shardctl.errors import UsageError
-from shardctl.files.plan.writer import plan_yaml
+from shardctl.files.plan_file import plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import BufferMode, resume

@@ -16,7 +16,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostBy
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UnpredictableOrderError, UsageError
-from shardctl.files.plan.writer import plan_json
+from shardctl.files.plan_file import plan_json
 from shardctl.planning.resume.proof import prove
 from tests.cases import FUZZ, counted, random_of_a_fuzz_run
 from tests.core.order.order_cases import changed

@@ -11,7 +11,7 @@ import shardctl.tfds
 from shardctl.core.resume.resume_plan import ResumePlan, as_plan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.plan.writer import plan_yaml
+from shardctl.files.plan_file import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.tfds_metadata import read_tfds_folder

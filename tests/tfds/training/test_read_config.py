@@ -13,7 +13,7 @@ from shardctl.core.hosts.host import Host
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.plan.writer import plan_yaml
+from shardctl.files.plan_file import plan_yaml
 from shardctl.planning.resume.hosts import resume_on_hosts
 from shardctl.planning.resume.resume import resume
 from shardctl.planning.resume.seen import resume_unseen

@@ -15,8 +15,7 @@ import shardctl.tfds
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.errors import DatasetError
-from shardctl.files.plan.reader import read_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import plan_json, plan_yaml, read_plan
 from shardctl.planning.resume.proof import prove
 from shardctl.planning.resume.resume import resume
 from shardctl.readers.several_folders import merge_datasets
@@ -240,7 +239,7 @@ def test_older_files_are_read_where_the_layout_shows_the_order(
     two: tuple[Path, Path], tmp_path: Path
 ) -> None:
     """They have neither folders nor templates; the digest is that of the file as it was."""
-    from shardctl.files.plan.document import digest_of
+    from shardctl.files.plan_file import digest_of
     from shardctl.files.position_file import _digest_of
 
     longer = build_dataset(tmp_path / "c", splits={"train": [20, 15, 26]})

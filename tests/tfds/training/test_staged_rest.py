@@ -12,7 +12,7 @@ import shardctl
 import shardctl.tfds
 from shardctl import ReadSettings, UsageError
 from shardctl.core.settings.read_settings import as_settings
-from shardctl.files.plan.writer import plan_json
+from shardctl.files.plan_file import plan_json
 from tests.cases import add_cases
 from tests.tfds_datasets import build_dataset
 

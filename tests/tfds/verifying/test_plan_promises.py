@@ -5,7 +5,7 @@ import pytest
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.errors import ShardctlError
 from shardctl.planning.resume.apply_plan import applied
-from shardctl.planning.resume.promises import BrokenPromise
+from shardctl.planning.resume.proof import BrokenPromise
 from shardctl.planning.resume.seen import resume_unseen
 from shardctl.tfds.verifying import verify as plan_promises
 from shardctl.tfds.verifying.verify import looked_at

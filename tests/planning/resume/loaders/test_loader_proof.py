@@ -17,8 +17,7 @@ from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.errors import DatasetError, UsageError
-from shardctl.files.plan.reader import parse_plan
-from shardctl.files.plan.writer import plan_json, plan_yaml
+from shardctl.files.plan_file import parse_plan, plan_json, plan_yaml
 from shardctl.planning.order import plan_order
 from shardctl.planning.resume.apply_plan import applied
 from shardctl.planning.resume.proof import prove

@@ -9,7 +9,7 @@ import pytest
 
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages.text import parse_stages
-from shardctl.planning.diff.pinned_order import PinnedOrder
+from shardctl.planning.diff.diff import PinnedOrder
 from shardctl.planning.report.compare import ReportComparison, Side, compare_sides
 from shardctl.planning.report.shown import NotShown
 from shardctl.planning.snapshot import snapshot

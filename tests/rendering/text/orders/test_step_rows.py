@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardctl.planning.eval.eval import evaluate
-from shardctl.planning.eval.evaluation import Evaluation, host_groups
+from shardctl.planning.eval.eval import Evaluation, evaluate, host_groups
 from shardctl.rendering.pictures.eval import hosts_of, state_of, step_pieces, step_window
 from tests.rendering.pictured import dataset
 

@@ -1,1 +1,0 @@
-"""The plan file of `shardctl resume`: writer and reader."""

@@ -1,1 +1,0 @@
-"""The snapshot file: writer and reader."""
