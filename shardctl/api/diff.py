@@ -10,7 +10,6 @@ from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import made_kind
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import reads_of
-from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ListedPlan, PlanListing, ResumePlan
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.snapshot.snapshot import Snapshot
@@ -165,6 +164,4 @@ def _named_by(pinned: PinnedOrder, given: object) -> Dataset:
         with said_about(pinned.label):
             return read_dataset(kept.refs or (ref_as_pinned(kept),), env=os.environ, cwd=folder)
     except DatasetError as error:
-        raise DatasetError(
-            phrase("{}; say where the dataset is with {dataset=REF}", error)
-        ) from error
+        raise DatasetError(f"{error}; say where the dataset is with --dataset REF") from error

@@ -12,7 +12,6 @@ import numpy as np
 from shardctl.core.arguments.checked import checked
 from shardctl.core.loaders.library import library
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.errors import MissingDependencyError, UsageError
 from shardctl.feeding.key_order import KeyOrder, check_number, record_at
@@ -80,16 +79,11 @@ class Sampler:
         self._take(order, workers=workers, seed=seed)
         if not self._deal.is_even:
             raise UsageError(
-                phrase(
-                    "{workers=} that make batches of {}: the last {} of {} examples are no whole "
-                    "round of {} batches, and Grain would deal them otherwise than tf.data; use "
-                    "shardctl.grain.data_loader, which is exact there too",
-                    self._deal.batch,
-                    self._deal.size % (workers * self._deal.batch),
-                    self._deal.size,
-                    workers,
-                    workers=workers,
-                )
+                f"--workers {workers} that make batches of {self._deal.batch}: the last "
+                f"{self._deal.size % (workers * self._deal.batch)} of {self._deal.size} "
+                f"examples are no whole round of {workers} batches, and Grain would deal them "
+                "otherwise than tf.data; use shardctl.grain.data_loader, which is exact there "
+                "too"
             )
 
     def _take(self, order: KeyOrder, *, workers: int, seed: int | None) -> None:
@@ -180,16 +174,9 @@ def order_of_fit(order: KeyOrder, epoch: int) -> KeyOrder:
         return order
     if order.consumed or order.stretches:
         raise UsageError(
-            phrase(
-                "epoch {} of fit: the order begins after {} examples of epoch {}; fit the rest of "
-                "it with initial_epoch={} and epochs={}, and the next ones with an order from its "
-                "start",
-                epoch,
-                order.consumed,
-                now.pass_index,
-                now.pass_index,
-                now.pass_index + 1,
-            )
+            f"epoch {epoch} of fit: the order begins after {order.consumed} examples of epoch "
+            f"{now.pass_index}; fit the rest of it with initial_epoch={now.pass_index} and "
+            f"epochs={now.pass_index + 1}, and the next ones with an order from its start"
         )
     return order.of_fit(epoch)
 
@@ -294,27 +281,19 @@ def _with_batch(
     if [one.batch_size for one in batches] not in ([], [size]):
         sizes = ", then of ".join(str(batch.batch_size) for batch in batches)
         raise UsageError(
-            phrase(
-                "operations make batches of {}, and the settings of {}: one Batch of theirs is "
-                "needed, or none, or {batch=}",
-                sizes,
-                size,
-                batch=int(batches[0].batch_size),
-            )
+            f"operations make batches of {sizes}, and the settings of {size}: one Batch of "
+            f"theirs is needed, or none, or --batch {int(batches[0].batch_size)}"
         )
     if not settings.drop_remainder and any(getattr(b, "drop_remainder", False) for b in batches):
         raise UsageError(
-            phrase("operations drop the last batch, and the settings do not: {drop_remainder=True}")
+            "operations drop the last batch, and the settings do not: --drop-remainder"
         )
     for one in operations if workers > 1 else ():
         if _is(one, transforms, *_MANY) or not _is(one, transforms, *_ONE_FOR_ONE):
             raise UsageError(
-                phrase(
-                    "operations: {} with {workers}: each worker would batch what is left of its "
-                    "own records, and the batches be others than tf.data's; take one process, "
-                    "workers=0, or filter before the data is prepared",
-                    type(one).__name__,
-                )
+                f"operations: {type(one).__name__} with --workers: each worker would batch "
+                "what is left of its own records, and the batches be others than tf.data's; "
+                "take one process, workers=0, or filter before the data is prepared"
             )
     if size is None:
         return operations

@@ -11,7 +11,6 @@ from typing import Annotated, Any
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force, settings_of_document
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import printable
@@ -70,7 +69,7 @@ def examples_of_elements(elements: int, batch: int) -> int:
         UsageError: no size of a batch, or more examples than an int64 counts.
     """
     if not 1 <= batch <= INT64_MAX // max(elements, 1):
-        raise UsageError(phrase("{batch=}: {} elements of that size", elements, batch=batch))
+        raise UsageError(f"--batch {batch}: {elements} elements of that size")
     return elements * batch
 
 

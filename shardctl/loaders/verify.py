@@ -17,7 +17,7 @@ from shardctl.core.instructions.subsplit import resolve_subsplit
 from shardctl.core.loaders.hugging_face.eras import BEFORE_SHUFFLE
 from shardctl.core.loaders.loader import Loader, VerifiedVersion, same_version
 from shardctl.core.order.loader_order import LoaderOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.document import settings_in_force
@@ -165,7 +165,7 @@ def _compared(
         progress=Progress(watch, "examples", size, per_second=_PER_SECOND),
         canonical=data.canonical,
     )
-    cut = phrase("read: the first {:,} of {:,} examples; {take=all} reads them all", size, total)
+    cut = f"read: the first {size:,} of {total:,} examples; --take -1 reads them all"
     return Verification(
         dataset=dataset,
         spec=planned.spec,

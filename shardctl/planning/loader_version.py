@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from shardctl.core.loaders.loader import LOADERS, Loader, VerifiedVersion, proven_as
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.provided import provided
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import choices
@@ -41,11 +41,9 @@ def loader_version(settings: ReadSettings) -> LoaderVersion:
     installed = provided("installed_version")(loader.library)
     if installed is None:
         newest = loader.proven[-1]
-        said = phrase(
-            "{} {}, since none is installed here; {loader_version=} leaves this out",
-            loader.library,
-            newest,
-            loader_version=newest,
+        said = (
+            f"{loader.library} {newest}, since none is installed here; --loader-version {newest} "
+            "leaves this out"
         )
         return LoaderVersion(version=newest, assumptions=(said,))
     return installed_loader_version(loader, installed) or _refuse_installed(loader, installed)

@@ -17,7 +17,7 @@ from shardctl.core.dataset.dataset import DatasetLike
 from shardctl.core.instructions.reads import shard_names
 from shardctl.core.on_demand import OnDemand
 from shardctl.core.order.order import MAX_POSITIONS, Order, check_answerable
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.progress import Progress, Watch
 from shardctl.core.settings.read_settings import SettingsLike
 from shardctl.core.tabular import Tabular
@@ -196,7 +196,7 @@ def locate_in(order: Order, queries: Sequence[Query], *, watch: Watch | None = N
     """
 
     def over(epochs: range) -> Iterable[int]:
-        speed, fewer = order.epochs_per_second, phrase("ask for fewer {epochs}")
+        speed, fewer = order.epochs_per_second, "ask for fewer --epochs"
         progress = Progress(watch, "epochs", len(epochs), per_second=speed, instead=fewer)
         return progress.over(epochs, lambda _: 1)
 
@@ -277,5 +277,5 @@ def _number(kind: QueryKind, value: str) -> int:
     except ValueError:
         number = -1
     if number < 0:
-        raise UsageError(f"{Argument(kind, value, given=True)}: a number from 0 is needed")
+        raise UsageError(f"{option(kind, value, given=True)}: a number from 0 is needed")
     return number

@@ -14,7 +14,7 @@ from shardctl.core.instructions.subsplit import Resolved, default_spec, resolve_
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.reads_of_host import listing_warnings
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import option
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.text import counted, in_short
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -188,9 +188,7 @@ def _with_stages(
 
     for found in open_stages(stages_of(settings), global_seed=settings.global_seed):
         raise UnpredictableOrderError(
-            phrase(
-                "{stages}: {} leaves the order open: {}", text_of_part(found.stage), found.reason
-            )
+            f"--stages: {text_of_part(found.stage)} leaves the order open: {found.reason}"
         )
     short, reader = of_one_reader(settings) or (settings, None)
     if reader is not None:
@@ -219,26 +217,23 @@ def _assumptions(settings: ReadSettings, num_in_stages: int = 0) -> Iterator[str
     """Say what is taken for granted of seeds that the script draws from a global one."""
     if num_in_stages:
         several = num_in_stages > 1
-        yield phrase(
-            "{} of {stages} without {} {} from {global_seed}: this is the order if nothing else "
-            "that draws a seed is built between tf.random.set_seed and the dataset, and if the "
-            "script builds them in this order; a seed of its own fixes it",
-            counted(num_in_stages, "part"),
-            "seeds" if several else "a seed",
-            "draw theirs" if several else "draws it",
+        yield (
+            f"{counted(num_in_stages, 'part')} of --stages without "
+            f"{'seeds' if several else 'a seed'} {'draw theirs' if several else 'draws it'} from "
+            "--global-seed: this is the order if nothing else that draws a seed is built between "
+            "tf.random.set_seed and the dataset, and if the script builds them in this order; a "
+            "seed of its own fixes it"
         )
         return
     drawn = []
     if settings.shuffles_files and settings.shuffle_seed is None:
-        drawn.append(Argument("shuffle_files", True))
+        drawn.append(option("shuffle_files", True))
     if settings.buffer is not None and settings.buffer_seed is None:
-        drawn.append(Argument("buffer"))
+        drawn.append(option("buffer"))
     if drawn:
         seeds = "its seed" if len(drawn) == 1 else "their seeds"
-        yield phrase(
-            "{} {} {} from {global_seed}: this is the order if nothing else that draws a seed is "
-            "built between tf.random.set_seed and the dataset; a seed of its own fixes it",
-            listed(drawn),
-            "takes" if len(drawn) == 1 else "take",
-            seeds,
+        yield (
+            f"{' and '.join(drawn)} {'takes' if len(drawn) == 1 else 'take'} {seeds} from "
+            "--global-seed: this is the order if nothing else that draws a seed is built between "
+            "tf.random.set_seed and the dataset; a seed of its own fixes it"
         )

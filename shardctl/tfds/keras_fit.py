@@ -17,8 +17,8 @@ import numpy as np
 
 from shardctl.core.arguments.checked import checked
 from shardctl.core.hosts.host import HostLike
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
+from shardctl.core.text import quoted
 from shardctl.errors import DatasetError, UsageError
 from shardctl.tfds.builder_layout import Builder
 from shardctl.tfds.graphs.own_elements import Elements
@@ -167,9 +167,7 @@ class FitEpochs:
                 "fit trains on batches: give ReadSettings(batch=N), or a stage batch(N)"
             )
         if index := settings.pass_index:
-            raise UsageError(
-                phrase("{pass_index!}: the epochs of fit count the passes", pass_index=index)
-            )
+            raise UsageError(f"--pass {quoted(index)}: the epochs of fit count the passes")
         self._elements = Elements(self._start.order)
         if steps_per_epoch is None:
             if not (count := self._elements.num_elements):
@@ -182,10 +180,8 @@ class FitEpochs:
             Elements(self._start.with_settings(last).order).examples(0, 1)
         elif settings.loop == "keras-fit":
             raise UsageError(
-                phrase(
-                    "{loop=keras-fit} is fit without steps_per_epoch; with it one iterator runs "
-                    "through the epochs: leave {loop} out"
-                )
+                "--loop keras-fit is fit without steps_per_epoch; with it one iterator runs "
+                "through the epochs: leave --loop out"
             )
         elif self._elements.up_to(wanted := num_epochs * steps_per_epoch) < wanted:
             raise UsageError(

@@ -16,7 +16,6 @@ from typing import Annotated, Any
 from shardctl.core.arguments.checked import checked
 from shardctl.core.arguments.kinds import Kind
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, Split, as_dataset
-from shardctl.core.phrase import phrase
 from shardctl.core.text import choices, counted, printable, quoted
 from shardctl.core.tfds_rules import DATASET_INFO_FILENAME, DEFAULT_TEMPLATE, FEATURES_FILENAME
 from shardctl.errors import DatasetError, MissingDependencyError, ShardctlError, UsageError
@@ -479,11 +478,8 @@ def place_files(made: Path, folder: str, *, last: str, force: bool) -> list[str]
     in_the_way = [name for name in changed if there[name] is not None]
     if in_the_way and not force:
         raise UsageError(
-            phrase(
-                "{} has {} already, of other contents; {force=True} replaces what is there",
-                quoted(folder, 200),
-                choices(in_the_way),
-            )
+            f"{quoted(folder, 200)} has {choices(in_the_way)} already, of other contents; "
+            "--force replaces what is there"
         )
     done: list[str] = []
     try:

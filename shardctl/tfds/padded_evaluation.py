@@ -16,7 +16,7 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import sorted_reads
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import option
 from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -163,17 +163,14 @@ def _supervised(builder: Any, transform: Transform | None) -> Transform:
 def _check_settings(settings: ReadSettings) -> None:
     """Refuse what trains and does not evaluate: shuffles, epochs, batches, stages."""
     others = [
-        Argument(field.name, getattr(settings, field.name))
+        option(field.name, getattr(settings, field.name))
         for field in fields(ReadSettings)
         if field.name not in _OF_AN_EVALUATION and getattr(settings, field.name) != field.default
     ]
     if others:
         raise UsageError(
-            phrase(
-                "an evaluation reads each example once, in the order of the files and in batches "
-                "of {batch}: its settings take no {}",
-                listed(others),
-            )
+            "an evaluation reads each example once, in the order of the files and in batches "
+            f"of --batch: its settings take no {' and '.join(others)}"
         )
 
 

@@ -10,7 +10,6 @@ from typing import Any
 
 from shardctl.core.hosts.host import Host
 from shardctl.core.hosts.modes import HostBy
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.stages import stages as call
 from shardctl.core.stages.fields import KernelPair
@@ -140,11 +139,9 @@ def _options(stage: call.WithOptions) -> Any:
 
 def _unknown(name: str) -> UsageError:
     return UsageError(
-        phrase(
-            "{stages}: what {} does is code of the script, so that no real pipeline can be made of "
-            "it here; give the dataset object itself, to shardctl.tfds.verify or resume_like",
-            name,
-        )
+        f"--stages: what {name} does is code of the script, so that no real pipeline can be "
+        "made of it here; give the dataset object itself, to shardctl.tfds.verify or "
+        "resume_like"
     )
 
 

@@ -13,7 +13,6 @@ from typing import Annotated, Any, NamedTuple
 from shardctl.core.arguments.checked import checked
 from shardctl.core.loaders.library import library
 from shardctl.core.loaders.loader import LOADERS
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike
 from shardctl.core.text import choices
 from shardctl.errors import DatasetError, UsageError
@@ -206,12 +205,9 @@ class Sampler:
     def _again(self) -> None:
         if not self._order.passes_are_alike:
             raise UsageError(
-                phrase(
-                    "the sampler is iterated a second time: tf.data's next pass is "
-                    "set_epoch({}), the same one from its start set_epoch({})",
-                    self.epoch + 1,
-                    self.epoch,
-                )
+                "the sampler is iterated a second time: tf.data's next pass is "
+                f"set_epoch({self.epoch + 1}), the same one from its start "
+                f"set_epoch({self.epoch})"
             )
         self._begin_at(self._order.of_pass(self.epoch))
 
@@ -231,13 +227,8 @@ class Sampler:
                 return
             if len(order) and (order.consumed or order.stretches):
                 raise UsageError(
-                    phrase(
-                        "epoch {}: the sampler begins after {} examples of epoch {}; begin the "
-                        "loop there, range(sampler.epoch, N)",
-                        epoch,
-                        order.consumed,
-                        self.epoch,
-                    )
+                    f"epoch {epoch}: the sampler begins after {order.consumed} examples of "
+                    f"epoch {self.epoch}; begin the loop there, range(sampler.epoch, N)"
                 )
         self._begin_at(order.of_pass(epoch))
         self._is_set = True
@@ -286,15 +277,9 @@ class Sampler:
         # A StatefulDataLoader loads when it is iterated, and would skip an epoch without a word.
         if self._is_set and not self._drawn and order.settings.pass_index != self.epoch:
             raise UsageError(
-                phrase(
-                    "the state is of epoch {}, after {} of {} examples, and set_epoch({}) was "
-                    "called before it is loaded; give it to the sampler, states=[state], then "
-                    "call set_epoch",
-                    order.settings.pass_index,
-                    order.consumed,
-                    order.total,
-                    self.epoch,
-                )
+                f"the state is of epoch {order.settings.pass_index}, after {order.consumed} of "
+                f"{order.total} examples, and set_epoch({self.epoch}) was called before it is "
+                "loaded; give it to the sampler, states=[state], then call set_epoch"
             )
         self._begin_at(order)
 
@@ -358,15 +343,9 @@ def check_drawing(how: Drawing, settings: ReadSettings, num_examples: int) -> No
         return
     drops = " without the last one (drop_last)" * how.drop_last
     raise UsageError(
-        phrase(
-            "the DataLoader makes batches of {}{}, and the settings of {}; give it "
-            "batch_size=sampler.settings.batch, or the settings {batch=} and {drop_remainder=}",
-            how.batch,
-            drops,
-            own,
-            batch=how.batch,
-            drop_remainder=how.drop_last,
-        )
+        f"the DataLoader makes batches of {how.batch}{drops}, and the settings of {own}; give "
+        f"it batch_size=sampler.settings.batch, or the settings --batch {how.batch} and "
+        f"--drop-remainder {how.drop_last}"
     )
 
 

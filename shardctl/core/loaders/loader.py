@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from shardctl.core.loaders.hugging_face.eras import DEFAULT_BUFFER
-from shardctl.core.phrase import phrase
 
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
 # How a Trainer shares an `IterableDataset`: accelerate/data_loader.py, DataLoaderDispatcher (one
 # process reads, and deals its batches in turn) and IterableDataset.shard.
-_DEALT_STREAM = phrase(
-    "of a stream Accelerate and its Trainer let one process read all and deal its batches in turn, "
-    "or, with dispatch_batches=False, give each process shards of its own; neither order is known "
-    "here; share it with split_dataset_by_node and ask {loader=hf}"
+_DEALT_STREAM = (
+    "of a stream Accelerate and its Trainer let one process read all and deal its batches in "
+    "turn, or, with dispatch_batches=False, give each process shards of its own; neither order is "
+    "known here; share it with split_dataset_by_node and ask --loader hf"
 )
 
 LoaderName = Literal["tfds", "grain", "torch", "stateful", "accelerate", "hf"]

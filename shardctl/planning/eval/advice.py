@@ -10,7 +10,6 @@ import numpy as np
 
 from shardctl.core.arrays import Int64s
 from shardctl.core.hosts.host_reads import SharedReads
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import INT64_MAX
@@ -60,7 +59,7 @@ def _of_sharer(evaluation: Evaluation) -> Iterator[str]:
     """Yield what a loader's shares, or stages, repeat and leave out, and what cures it."""
     settings, hang = evaluation.settings, evaluation.hang(evaluation.remainder)
     by_stages = settings.reader.shares_in_modes
-    who = phrase("{stages}") if by_stages else call_of_hosts(settings)
+    who = "--stages" if by_stages else call_of_hosts(settings)
     if evaluation.num_repeated:
         cure = f"gather the predictions and keep the first {evaluation.total:,}"
         yield (
@@ -72,7 +71,7 @@ def _of_sharer(evaluation: Evaluation) -> Iterator[str]:
         if by_stages:
             cure = "leave out take and skip, or a mixture that ends with its first input"
         elif settings.drop_shard_remainder:
-            cure = phrase("leave out {drop_shard_remainder=True}")
+            cure = "leave out --drop-shard-remainder"
         yield f"{counted(evaluation.num_left_out, 'example')} left out by {who}; {cure}"
     if hang is not None:
         yield f"cure: end every host after {_steps(hang.step)}, or pad until all have made as many"
@@ -109,10 +108,9 @@ def call_of(evaluation: Evaluation) -> str:
 
 def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
     if evaluation.differing_step is not None:
-        yield phrase(
-            "at step {:,} hosts hold batches of different sizes, so they run different XLA "
-            "programs; {remainder=pad} gives all one",
-            evaluation.differing_step,
+        yield (
+            f"at step {evaluation.differing_step:,} hosts hold batches of different sizes, so they "
+            "run different XLA programs; --pad gives all one"
         )
     partial = np.unique(evaluation.remainders)
     uneven = partial[partial % evaluation.num_devices > 0]
@@ -123,11 +121,9 @@ def _ragged_advice(evaluation: Evaluation) -> Iterator[str]:
         )
     shapes = evaluation.distinct_shapes("ragged")
     if shapes > 1:
-        yield phrase(
-            "{:,} shapes are compiled; {remainder=pad} compiles 1 and fills the last batches with "
-            "{:,} examples of padding",
-            shapes,
-            int(evaluation.padding.sum()),
+        yield (
+            f"{shapes:,} shapes are compiled; --pad compiles 1 and fills the last batches with "
+            f"{int(evaluation.padding.sum()):,} examples of padding"
         )
 
 
@@ -155,21 +151,21 @@ def _steps(count: int) -> str:
 
 def _sentence(cure: Cure, evaluation: Evaluation) -> str:
     if cure.change == "padding":
-        change = phrase("{remainder=pad}")
+        change = "--pad"
         if cure.value:
             batches = "1 batch" if cure.value == 1 else f"{cure.value:,} batches"
-            change = phrase("{} with {} of padding alone", change, batches)
+            change = f"{change} with {batches} of padding alone"
     elif cure.change == "hosts":
         now = evaluation.num_hosts
-        change = phrase("{hosts=} instead of {}", now, hosts=cure.value)
+        change = f"--hosts {cure.value} instead of {now}"
     else:
-        change = phrase("{batch=} instead of {}", evaluation.device_batch, batch=cure.value)
+        change = f"--batch {cure.value} instead of {evaluation.device_batch}"
     cost = [f"{_steps(cure.num_steps)} a host"]
     if cure.num_slots:
         cost.append(f"{cure.padding / cure.num_slots:.1%} of the places empty")
     if evaluation.remainder == "drop":
         cost.append(f"{counted(cure.dropped, 'example')} lost" if cure.dropped else "nothing lost")
-    return phrase("cure: {} ({})", change, ", ".join(cost))
+    return f"cure: {change} ({', '.join(cost)})"
 
 
 def problems(evaluation: Evaluation) -> tuple[str, ...]:

@@ -17,7 +17,7 @@ from shardctl.core.arrays import EqualByItems, Int64s, distinct
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.instructions.subsplit import Resolved, default_spec
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.settings.table import ENDLESS, OF_EPOCHS
@@ -280,9 +280,7 @@ def _labels(evaluation: Evaluation, columns: Mapping[str, Int64s], most: int) ->
 
 EVAL_SPLITS = ("test", "validation")
 _MAX_BATCH = 2**31 - 1
-_OTHER_EPOCHS = phrase(
-    "of {epochs} one is counted, as if each were iterated by itself; others may differ"
-)
+_OTHER_EPOCHS = "of --epochs one is counted, as if each were iterated by itself; others may differ"
 
 
 @checked
@@ -328,7 +326,7 @@ def evaluate(
         ("batch", batch, _MAX_BATCH),
     ):
         if number is not None and not 1 <= number <= most:
-            given = Argument(name, number, given=True)
+            given = option(name, number, given=True)
             raise refused("{}: a number from 1 to {} is needed", given, most)
     dataset, settings = as_dataset(dataset), as_settings(settings)
     if settings.is_endless:
@@ -416,9 +414,9 @@ def of_training(
     kept = replace(settings, **{name: getattr(bare, name) for name in left_out})
     if kept.stages == settings.stages:
         return kept, ()
-    said = phrase(
-        "{stages} are left out: an evaluation is counted from what {host_by} shares, in batches of "
-        "{batch}"
+    said = (
+        "--stages are left out: an evaluation is counted from what --host-by shares, in batches "
+        "of --batch"
     )
     return kept, (said,)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE, HOST_MODES
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted
 from shardctl.planning.hosts.hosts import MAX_AMPLIFICATION, Comparison
@@ -79,12 +78,10 @@ def _advice(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
         yield f"{count:,} files divide among {num_hosts:,} hosts, {each:,} each"
     if best is not None:
         dropping = _dropping_cures(best, settings)
-        yield from _hang(
-            best, f"{best.name}: ", phrase("{drop_remainder=True}") if dropping else ""
-        )
+        yield from _hang(best, f"{best.name}: ", "--drop-remainder" if dropping else "")
     if settings.shuffles_files and settings.shuffle_seed is None:
-        yield phrase(
-            "examples: without {shuffle_seed} each host shuffles the files its own way, so the "
+        yield (
+            "examples: without --shuffle-seed each host shuffles the files its own way, so the "
             "hosts' examples overlap and others are read by nobody"
         )
     elif any(s.same_permutation for s in comparison.strategies if not HOST_MODES[s.name].reads_all):
@@ -100,35 +97,27 @@ def of_loader(comparison: Comparison, settings: ReadSettings) -> Iterator[str]:
     takes = settings.reader.takes
     drops = "drop_shard_remainder" in takes and not settings.drop_shard_remainder
     if comparison.num_repeated:
-        yield phrase(
-            "{} hands out {} again in each epoch, so that every host has as many{}",
-            own.name,
-            counted(comparison.num_repeated, "example"),
-            phrase("; {drop_shard_remainder=True} leaves out what is over") if drops else "",
+        yield (
+            f"{own.name} hands out {counted(comparison.num_repeated, 'example')} again in each "
+            "epoch, so that every host has as "
+            f"many{'; --drop-shard-remainder leaves out what is over' if drops else ''}"
         )
     if comparison.num_left_out:
         is_one = comparison.num_left_out == 1
-        yield phrase(
-            "{} {} handed out by no host in an epoch",
-            counted(comparison.num_left_out, "example"),
-            "is" if is_one else "are",
+        yield (
+            f"{counted(comparison.num_left_out, 'example')} {'is' if is_one else 'are'} handed out "
+            "by no host in an epoch"
         )
-    yield from _hang(own, "", phrase("{drop_shard_remainder=True}") if drops else "")
+    yield from _hang(own, "", "--drop-shard-remainder" if drops else "")
 
 
 def _hang(strategy: Strategy, name: str, cure: str) -> Iterator[str]:
     load = strategy.num_batches
     if load is not None and load.min != load.max:
-        yield phrase(
-            "{}hosts make {:,} to {:,} batches, so a collective hangs at step {:,}; take({}){} "
-            "gives every host {:,}",
-            name,
-            load.min,
-            load.max,
-            load.min,
-            load.min,
-            phrase(" or {}", cure) if cure else "",
-            load.min,
+        yield (
+            f"{name}hosts make {load.min:,} to {load.max:,} batches, so a collective hangs at step "
+            f"{load.min:,}; take({load.min}){f' or {cure}' if cure else ''} gives every host "
+            f"{load.min:,}"
         )
 
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.hosts.modes import HOST_MODES
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings, SettingsLike, as_settings
 from shardctl.core.tabular import Tabular
@@ -163,7 +163,7 @@ def hosts(
         "hosts and files",
         sum(count + num_rows for count in counts),
         per_second=1_000_000,
-        instead=phrase("give fewer {hosts}"),
+        instead="give fewer --hosts",
     )
     return HostsPlan(
         dataset=sharing.resolved.dataset,

@@ -20,7 +20,7 @@ from shardctl.core.instructions.reads import Reads, reads_of
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, Order
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import counted, in_short
@@ -289,7 +289,7 @@ class OfLoader(Sharing):
             "examples of the hosts",
             len(orders) + sum(order.num_examples for order in orders),
             per_second=_PER_SECOND,
-            instead=phrase("give fewer {hosts}"),
+            instead="give fewer --hosts",
         )
         stops = np.cumsum(self.reads.take)
         seen = np.zeros(self.reads.num_examples, np.bool_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shardctl.core.phrase import Argument
+from shardctl.core.phrase import option
 from shardctl.core.settings.names import no_such_setting
 from shardctl.core.text import choices, nearest_first
 from shardctl.errors import UsageError
@@ -30,13 +30,13 @@ def lint_arguments(document: Mapping[str, object]) -> dict[str, Any]:
         if name not in _KINDS:
             raise no_such_setting(key, _KINDS)
         if name in arguments:
-            raise UsageError(f"{Argument(str(key))}: the setting is there twice")
+            raise UsageError(f"{option(str(key))}: the setting is there twice")
         if value is None:
             continue
         try:
             arguments[name] = _KINDS[name](value)
         except UsageError as error:
-            given = Argument(name, value, given=True)
+            given = option(name, value, given=True)
             raise UsageError(f"{given}: {error}") from None
     return arguments
 

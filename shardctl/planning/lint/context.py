@@ -17,7 +17,7 @@ from shardctl.core.instructions.file_instruction import num_read
 from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved, resolve_subsplit
 from shardctl.core.loaders.loader import LoaderName
-from shardctl.core.phrase import Argument, phrase
+from shardctl.core.phrase import option
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages import stages as ast
@@ -58,7 +58,7 @@ class Usage:
             value = getattr(self, name)
             if value is not None and not 0 < value <= INT64_MAX:
                 bound = ", at least 1," if value < 1 else f" up to {INT64_MAX}"
-                raise UsageError(f"{Argument(name, value)}: a number{bound} is needed")
+                raise UsageError(f"{option(name, value)}: a number{bound} is needed")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,13 +278,13 @@ class LintContext:
     def seeded(self) -> Iterator[Seeded]:
         """Yield all that draws random numbers: the files, buffers and mixtures."""
         if self.settings.shuffles_files:
-            name, fix = phrase("{shuffle_seed}"), phrase("{shuffle_seed=N}")
+            name, fix = "--shuffle-seed", "--shuffle-seed N"
             what, given = "files are shuffled in another order", self.settings.shuffle_seed
             yield Seeded(what, given, name, fix, ("shuffle_files",))
         for who, stage in self.shuffles_at():
             if stage.buffer == 1:
                 continue
-            name, fix = phrase("{buffer_seed}"), phrase("{buffer_seed=N}")
+            name, fix = "--buffer-seed", "--buffer-seed N"
             if self.writes_stages:
                 name = f"the seed of {text_of_part(stage)}"
                 fix = f"shuffle({stage.buffer}, seed=N)"
@@ -359,7 +359,7 @@ class LintContext:
         """A shuffle of examples, as it is added to the pipeline."""
         if self.writes_stages:
             return "shuffle(N, seed=N) among the stages"
-        return phrase("{buffer=N} with {buffer_seed=N}")
+        return "--buffer N with --buffer-seed N"
 
     @property
     def reshuffles_files(self) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from shardctl.core.arguments.checked import checked
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.instructions.subsplit import default_spec, resolve_subsplit
-from shardctl.core.phrase import Argument, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.settings.read_settings import (
     SHORT_FORM,
     ReadSettings,
@@ -193,7 +193,7 @@ def chosen_rules(select: Sequence[str] = (), ignore: Sequence[str] = ()) -> tupl
             if name == "ignore" and prefix.upper() in _RETIRED:
                 continue  # as files of projects have it
             if not prefix or not any(rule.code.startswith(prefix.upper()) for rule in LINT_RULES):
-                raise UsageError(f"{Argument(name, prefix, given=True)}: {_no_such_code(prefix)}")
+                raise UsageError(f"{option(name, prefix, given=True)}: {_no_such_code(prefix)}")
     return tuple(
         rule
         for rule in LINT_RULES

@@ -12,7 +12,7 @@ from shardctl.core.arguments.values import byte_count
 from shardctl.core.dataset.dataset import Dataset, DatasetLike, as_dataset
 from shardctl.core.dataset.element_size import ElementSize, element_size
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, listed, phrase, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.settings.read_settings import (
     ReadSettings,
     SettingsLike,
@@ -254,16 +254,15 @@ def _with_seed_of_rule(
 
 def _notes(assumed: Mapping[str, Any], order: Order) -> list[str]:
     notes: list[str] = []
-    seeds = [Argument(name, value) for name, value in assumed.items() if name != "deterministic"]
+    seeds = [option(name, value) for name, value in assumed.items() if name != "deterministic"]
     if "deterministic" in assumed:
         notes.append(
-            phrase(
-                "the order depends on timing, which mixes a little more; measured as if "
-                "{deterministic=True}"
-            )
+            "the order depends on timing, which mixes a little more; measured as if --deterministic"
         )
     if seeds:
-        notes.append(f"no seed is given: measured with {listed(seeds)}; others give about the same")
+        notes.append(
+            f"no seed is given: measured with {' and '.join(seeds)}; others give about the same"
+        )
     if order.codes.several_splits:
         notes.append("several splits are read: in storage one follows the other")
     return notes
@@ -289,7 +288,7 @@ def _bytes(name: str, value: int | str | None) -> int | None:
     try:
         return None if value is None else byte_count(value)
     except UsageError as error:
-        raise UsageError(f"{Argument(name, value, given=True)}: {error}") from None
+        raise UsageError(f"{option(name, value, given=True)}: {error}") from None
 
 
 def _window(order: Order, num_examples: int) -> int:
@@ -387,7 +386,7 @@ def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
         if not choice.rewrites and reaches(choice.score, choice.verdict, minimum)
     ]
     if not cures and not settings.takes("buffer"):
-        return phrase("{}; change the shuffles of {stages}", said)
+        return f"{said}; change the shuffles of --stages"
     target = {"fair": scores.FAIR, "good": scores.GOOD}.get(str(minimum), minimum)
     is_free = any(not size for size, _ in cures)
     if not is_free and not isinstance(target, str) and plan.verdict != "cannot tell":
@@ -396,8 +395,8 @@ def shortfall(plan: Quality, minimum: float | scores.Verdict) -> str | None:
         # A score alone does not say of few examples that it is a cure.
         measured = plan.question.measured(with_buffer(settings, size)) if size else None
         if size and measured and reaches(measured.score, measured.verdict, minimum):
-            cures.append((size, phrase("{buffer=} (score {})", score, buffer=size)))
-    whole = phrase("{buffer=}, the whole epoch, which is uniform", buffer=plan.num_examples)
+            cures.append((size, f"--buffer {size} (score {score})"))
+    whole = f"--buffer {plan.num_examples}, the whole epoch, which is uniform"
     _, cure = min([*cures, (plan.num_examples + 1, whole)], key=lambda one: one[0])
     return f"{said}; cheapest cure: {cure}"
 

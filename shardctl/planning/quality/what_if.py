@@ -10,7 +10,7 @@ from shardctl.core.dataset.dataset import Split
 from shardctl.core.dataset.element_size import ElementSize
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import Argument, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.settings.read_settings import ReadSettings, refuse_loader
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import readers_of
@@ -226,14 +226,14 @@ def refuse_fixed_buffer(settings: ReadSettings, asked: str) -> None:
     """
     refuse_loader(
         settings,
-        f"the buffer that {Argument(asked)} asks for",
+        f"the buffer that {option(asked)} asks for",
         "compare the scores of its own settings",
     )
     if not settings.takes("buffer"):
         raise refused(
             "{} asks for another buffer, and {stages} say where each stands; change the "
             "shuffle there, and compare the scores",
-            Argument(asked),
+            option(asked),
         )
 
 

@@ -15,7 +15,6 @@ from shardctl.core.dataset.folders import layout_tells_order, with_folders
 from shardctl.core.dataset.identity import DatasetIdentity, Difference, SplitSize, differences
 from shardctl.core.instructions.reads import NamedFiles, Reads
 from shardctl.core.instructions.subsplit import Resolved
-from shardctl.core.phrase import phrase
 from shardctl.core.resume.resume_plan import ResumePlan
 from shardctl.core.settings.short_form import stages_of
 from shardctl.core.stages.pipelines import readers_of
@@ -178,8 +177,8 @@ _CALLED = {
 }
 _OF = {"plan": "the plan was made for", "position": "the position is one in"}
 _WAY_OUT = {
-    "plan": phrase("make the plan anew, with {consumed=N}"),
-    "position": phrase("if it is the same order, begin with the count that it holds, {consumed=N}"),
+    "plan": "make the plan anew, with --consumed N",
+    "position": "if it is the same order, begin with the count that it holds, --consumed N",
 }
 
 
@@ -207,11 +206,11 @@ def check_same_dataset(
     if not found:
         return
     changes = "; ".join(what_changed(found))
-    text = phrase("{} another state of {}: {}", _OF[what], then.title, changes)
+    text = f"{_OF[what]} another state of {then.title}: {changes}"
     if all(d.field in _OF_VERSION for d in found):
-        text = phrase("{}; {allow_version=True} takes it all the same", text)
+        text = f"{text}; --allow-version takes it all the same"
     elif any(_cannot_be_told(d) for d in found):
-        text = phrase("{}; {}", text, _WAY_OUT[what])
+        text = f"{text}; {_WAY_OUT[what]}"
     raise DatasetError(text)
 
 

@@ -19,7 +19,7 @@ from shardctl.core.hosts.host_reads import SharedReads
 from shardctl.core.instructions.reads import Reads, joined, reads_of
 from shardctl.core.order.order import CHUNK_SIZE, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import (
     MAX_HOSTS,
@@ -322,7 +322,7 @@ def left_by_example(
         "examples of the hosts",
         sum(order.num_examples for order in (*orders, *whole)),
         per_second=_PER_SECOND,
-        instead=phrase("state fewer {epochs}, or a part of the spec"),
+        instead="state fewer --epochs, or a part of the spec",
     )
     stops = [
         _epochs_at(order, count, progress) for order, count in zip(orders, counts, strict=True)
@@ -689,12 +689,10 @@ def _warnings(
     """Yield what is assumed of the hosts, and what becomes of what they have left."""
     host, epochs = order.settings.host, found.epochs
     if settings.stages and host is not None and host.count > 1:
-        yield phrase(
-            "assumed: each host reads its own part, as {host_by=} has it, for no stage says how "
-            "they share; state it, as in read(train, host=0/{}) or shard({}, 0)",
-            host.count,
-            host.count,
-            host_by=settings.host_by,
+        yield (
+            f"assumed: each host reads its own part, as --host-by {settings.host_by} has it, for "
+            f"no stage says how they share; state it, as in read(train, host=0/{host.count}) or "
+            f"shard({host.count}, 0)"
         )
     if len(epochs) > 1:
         yield (
@@ -713,7 +711,7 @@ def _warnings(
         )
     if num_dropped:
         lost = counted(num_dropped, "example")
-        yield phrase("{drop_remainder}: each new host drops a last batch, {} in all", lost)
+        yield f"--drop-remainder: each new host drops a last batch, {lost} in all"
 
 
 def _calls_behind(settings: ReadSettings) -> tuple[AfterRead, ...]:
@@ -801,7 +799,7 @@ def _counts(
         try:
             counts.append(consumed_examples(order, consumed=count, steps=steps))
         except UsageError as error:
-            raise UsageError(phrase("host {} of {}: {}", index, len(orders), error)) from None
+            raise UsageError(f"host {index} of {len(orders)}: {error}") from None
     return counts
 
 

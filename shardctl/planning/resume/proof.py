@@ -25,7 +25,7 @@ from shardctl.core.loaders.stop import LoaderCall
 from shardctl.core.order.epoch_reading import EpochReading
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, TakeCall, as_plan
 from shardctl.core.settings.read_settings import ReadSettings, with_any_buffer_seed
@@ -180,7 +180,7 @@ def _read_to_its_end(dataset: Dataset, plan: ResumePlan, seen: Int64sLike | None
 
 def _looked_over(order: Order, start: int, stop: int) -> Callable[[], Iterator[Int64s]]:
     """Return what yields the codes at [start, stop), and reports how far that is."""
-    progress = Progress(None, "examples", stop - start, instead=phrase("prove fewer {epochs}"))
+    progress = Progress(None, "examples", stop - start, instead="prove fewer --epochs")
     return lambda: progress.over(order.chunks(start, stop), len)
 
 

@@ -13,7 +13,7 @@ from shardctl.core.instructions.reads import Reads
 from shardctl.core.order.epoch_reading import EpochReading, repetitions_listed
 from shardctl.core.order.order import ContinuedBy, Order
 from shardctl.core.order.reader_order import ReaderOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.resume.resume_plan import (
     UNSEEDED_MODES,
     ReaderState,
@@ -39,9 +39,9 @@ def consumed_examples(order: Order, *, consumed: int | None, steps: int | None) 
     total, settings = order.num_examples, order.settings
     if (consumed is None) == (steps is None):
         raise refused("say how far the pipeline got: {consumed=N}, or {steps=S} with {batch=B}")
-    longer = phrase("; a longer job has more {epochs}")
+    longer = "; a longer job has more --epochs"
     if SETTING_BY_FIELD["pass_index"].is_read_by(settings.loader):
-        longer = phrase("{}, or is in a later {pass_index}", longer)
+        longer = f"{longer}, or is in a later --pass"
     if consumed is not None:
         if not 0 <= consumed <= total:
             end = "" if consumed < 0 or not total or settings.is_endless else longer
@@ -309,11 +309,9 @@ def order_to_resume(
     planned = made(with_any_buffer_seed(settings))
     if not unseeded:
         raise UnpredictableOrderError(
-            phrase(
-                "{buffer} without a seed: only the seed of that very run tells what the buffer held"
-                " ({buffer_seed=N} or {global_seed=N}); without it {mode=at-most-once} loses that, "
-                "and {mode=at-least-once} with {risk=R} reads the last buffers again"
-            )
+            "--buffer without a seed: only the seed of that very run tells what the buffer "
+            "held (--buffer-seed N or --global-seed N); without it --mode at-most-once loses "
+            "that, and --mode at-least-once with --risk R reads the last buffers again"
         )
     return planned
 

@@ -21,7 +21,7 @@ from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import CHUNK_SIZE, NONE, Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.order.staged import StagedOrder
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.resume.resume_plan import (
     MAX_FURTHER_EPOCHS,
     UNSEEDED_MODES,
@@ -229,12 +229,10 @@ def _of_reader(order: ReaderOrder, consumed: int, mode: Mode, risk: float | None
 def _of_endless(order: ReaderOrder, mode: Mode, remaining: int) -> Iterator[str]:
     """Yield what "exactly-once" cannot mean where files repeat without end behind a buffer."""
     if order.is_one_stream and mode == "exactly-once" and remaining:
-        yield phrase(
-            "{} and {buffer}: a stream without end has no rest that is read exactly once; the next "
-            "{} examples may be others than without the interruption, from the buffer and what "
-            "follows; {mode=exact-order} continues with the same ones",
-            ENDLESS,
-            remaining,
+        yield (
+            f"{ENDLESS} and --buffer: a stream without end has no rest that is read exactly once; "
+            f"the next {remaining} examples may be others than without the interruption, from the "
+            "buffer and what follows; --mode exact-order continues with the same ones"
         )
 
 
@@ -401,13 +399,8 @@ def _of_loader(order: Order, consumed: int) -> dict[str, Any]:
     if left is None or found is None or len(found) > MOST_INSTRUCTIONS:
         found = order.reads.select(slice(0, 0))
         advice.append(
-            phrase(
-                "more than {:,} runs of neighbours are left, which no plan lists; simulate with "
-                "{skip=} and {take=} names the examples",
-                MOST_INSTRUCTIONS,
-                skip=consumed,
-                take=num_left,
-            )
+            f"more than {MOST_INSTRUCTIONS:,} runs of neighbours are left, which no plan "
+            f"lists; simulate with --skip {consumed} and --take {num_left} names the examples"
         )
     if left is not None and len(left) and int(left[-1] - left[0]) + 1 > len(left):
         advice.append(

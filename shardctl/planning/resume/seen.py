@@ -15,7 +15,7 @@ from shardctl.core.instructions.split_range import SplitRange
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.reads_of_host import own_rows, sorted_reads
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.resume.resume_plan import ResumePlan, settings_as_planned
 from shardctl.core.settings.read_settings import (
     ReadSettings,
@@ -136,11 +136,11 @@ def _share(dataset: Dataset, ranges: Sequence[SplitRange], settings: ReadSetting
         host is not None and host.count > 1 and not (in_modes and not settings.host_mode.reads_all)
     )
     if sharded or by_order:
-        by_host = Argument("host_by", settings.host_by) if in_modes else Argument("host")
+        by_host = option("host_by", settings.host_by) if in_modes else option("host")
         raise refused(
             "{seen} with {}: which examples are a host's own depends on the order that was read; "
             "gather the logs of all hosts and share the rest with {to_hosts=N}",
-            by_host if by_order else phrase("a shard among the {stages}"),
+            by_host if by_order else "a shard among the --stages",
         )
     return own_rows(sorted_reads(dataset, ranges, settings), settings)
 

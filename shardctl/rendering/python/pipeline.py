@@ -10,7 +10,6 @@ from typing import Any
 from shardctl.core.loaders.library import library_of
 from shardctl.core.order.loader_order import LoaderOrder
 from shardctl.core.order.order import Order, Origin
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.short_form import settings_of_read, stages_of
 from shardctl.core.stages.part import OfTensorflow, Source, Stage
 from shardctl.core.stages.stages import (
@@ -105,7 +104,7 @@ class StagesCode:
 
     @singledispatchmethod
     def _source(self, source: Source, name: str) -> None:
-        raise UsageError(phrase("{stages}: there is no code for {}", source.name))
+        raise UsageError(f"--stages: there is no code for {source.name}")
 
     @_source.register
     def _(self, source: Read, name: str) -> None:
@@ -115,7 +114,7 @@ class StagesCode:
         listed, sorts = reader.file_order(settings)
         if listed and self.listed not in ([], listed):
             raise UsageError(
-                phrase("{stages}: two readers have a {file_order} each; code is written for one")
+                "--stages: two readers have a --file-order each; code is written for one"
             )
         self.listed = self.listed or listed
         self.functions = self.functions or sorts
@@ -228,7 +227,7 @@ def stage_code(stage: Stage, name: str) -> Iterator[str]:
     found = stage.in_tf()
     if found is None:
         raise UsageError(
-            phrase("{stages}: there is no code for {}, whose function is in the script", stage.name)
+            f"--stages: there is no code for {stage.name}, whose function is in the script"
         )
     by_name = {key: _value(value) for key, value in found.by_name.items()}
     arguments = [*["mapped"] * found.takes_function, *map(_value, found.by_place)]
@@ -250,11 +249,8 @@ def _options(stage: WithOptions, name: str) -> Iterator[str]:
 
 def _no_kernel_seeds(name: str) -> UsageError:
     return UsageError(
-        phrase(
-            "{stages}: {} has the seeds of its kernel, which no public call takes; give the seed "
-            "of the script",
-            name,
-        )
+        f"--stages: {name} has the seeds of its kernel, which no public call takes; give the "
+        "seed of the script"
     )
 
 

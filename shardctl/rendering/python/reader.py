@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 
 from shardctl.core.dataset.dataset import Dataset
 from shardctl.core.dataset.folders import folders_of
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.text import quoted
 from shardctl.errors import UsageError
@@ -167,12 +166,8 @@ def file_order(settings: ReadSettings) -> tuple[list[str], list[str]]:
     bases = [name.rpartition("/")[2] for name in names]
     if len(names) > MAX_NAMES or len(set(bases)) < len(names):
         raise UsageError(
-            phrase(
-                "{file_order} names {} files, of which code holds {} that differ in their base "
-                "names; shardctl.tfds.pipeline reads any",
-                len(names),
-                MAX_NAMES,
-            )
+            f"--file-order names {len(names)} files, of which code holds {MAX_NAMES} that "
+            "differ in their base names; shardctl.tfds.pipeline reads any"
         )
     listed = ["FILE_ORDER = [", *(f"    {literal(base)}," for base in bases), "]"]
     return listed, [

@@ -9,7 +9,6 @@ from typing import Any
 
 from shardctl.core.columns import RecordStream, picked, record_of, records_of, stream_of
 from shardctl.core.dataset.element_size import ElementSize
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.document import settings_in_force
 from shardctl.core.text import choices, counted
 from shardctl.files.documents import Document
@@ -339,7 +338,7 @@ def memory_lines(plan: Quality) -> Iterator[str]:
     size = plan.element_size
     if size is None:
         return
-    yield phrase("an example in a buffer: {}", _example(size))
+    yield f"an example in a buffer: {_example(size)}"
     if plan.buffer_bytes is not None and plan.order.num_buffered is not None:
         held = min(plan.order.num_buffered, plan.order.stream_size)
         taken = f"{human_bytes(plan.buffer_bytes)} {counted_how(size)}"
@@ -361,14 +360,12 @@ def _example(size: ElementSize) -> str:
         names = choices(size.unknown, _MOST_NAMES)
         why = f"features.json gives no fixed size for: {names}"
         if size.basis == "features":
-            return phrase("at least {}, since {}; {example_bytes=N} says what it is", each, why)
+            return f"at least {each}, since {why}; --example-bytes N says what it is"
     else:
         why = "no readable features.json is here"
-    return phrase(
-        "{} as stored on average, since {}; decoded, images take several times as much: "
-        "{example_bytes=N} says what it is",
-        each,
-        why,
+    return (
+        f"{each} as stored on average, since {why}; decoded, images take several times as much: "
+        "--example-bytes N says what it is"
     )
 
 
@@ -385,20 +382,15 @@ def _budget(plan: Quality, memory: MemoryBudget, size: ElementSize) -> Iterator[
         held = f"all {memory.buffer:,} examples of the epoch"
     if not size.certain:
         held += " of that size"
-    yield phrase(
-        "{} holds {}: {buffer=} scores {} ({}); without a buffer {}",
-        amount,
-        held,
-        f"{memory.score:.4f}",
-        memory.verdict,
-        _scored(memory.without),
-        buffer=memory.buffer,
+    yield (
+        f"{amount} holds {held}: --buffer {memory.buffer} scores {f'{memory.score:.4f}'} "
+        f"({memory.verdict}); without a buffer {_scored(memory.without)}"
     )
     if memory.files is not None:
-        yield phrase(
-            "with {shuffle_files=True} besides: {}; files shuffled alone: {}",
-            "refused by TFDS" if memory.both is None else _scored(memory.both),
-            _scored(memory.files),
+        yield (
+            "with --shuffle-files besides: "
+            f"{'refused by TFDS' if memory.both is None else _scored(memory.both)}; files shuffled "
+            f"alone: {_scored(memory.files)}"
         )
     if not memory.gains:
         yield "the buffer gains next to nothing"

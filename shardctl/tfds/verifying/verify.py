@@ -16,7 +16,6 @@ from shardctl.core.instructions.reads import Reads, joined
 from shardctl.core.instructions.subsplit import Resolved
 from shardctl.core.order.example_codes import ExampleCodes
 from shardctl.core.order.order import Order
-from shardctl.core.phrase import phrase
 from shardctl.core.progress import Progress, Watch, watched_by, watching
 from shardctl.core.provided import provided
 from shardctl.core.resume.resume_plan import PlanOrPath, ResumePlan, plan_of_tfds
@@ -255,10 +254,8 @@ class _Check(ReadCheck):
         if self.read == "files" and self.take != "all" and self._has_long_way(order):
             self.read = "index ranges"
             self.notes.append(
-                phrase(
-                    "index ranges are read: earlier passes or a buffer come before what is "
-                    "compared; {take=all} reads the files"
-                )
+                "index ranges are read: earlier passes or a buffer come before what is "
+                "compared; --take -1 reads the files"
             )
         take = taken(self.take, self.read, total)
         if order.is_endless and self.take in (None, "all"):
@@ -434,11 +431,9 @@ class _PlanCheck(ReadCheck):
         if not self.windows:
             yield "nothing is left to read; what the plan says was looked at alone"
         if num_read < self.num_left:
-            yield phrase(
-                "read: the first {:,} of {:,} examples that are left, all epochs counted; "
-                "{take=all} reads them all",
-                num_read,
-                self.num_left,
+            yield (
+                f"read: the first {num_read:,} of {self.num_left:,} examples that are left, all "
+                "epochs counted; --take -1 reads them all"
             )
 
     @property

@@ -309,6 +309,7 @@ def test_rows_made_of_columns_are_the_table_of_the_same_rows() -> None:
         ]
         for screen in (PLAIN, Screen(width=40)):
             one_by_one = [[str(cell) for cell in row] for row in rows.rows()]
-            assert table(columns, rows, screen) == table(columns, one_by_one, screen)  # type: ignore[arg-type]
+            by_columns = table(columns, rows, screen)  # type: ignore[arg-type]
+            assert by_columns == table(columns, one_by_one, screen)
 
     check_cases(st.booleans().flatmap(lambda plain: some_cells(plain=plain)), law, 100)

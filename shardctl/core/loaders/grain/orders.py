@@ -15,7 +15,7 @@ from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.grain.index_shuffle import is_permutation, shuffled, unshuffled
 from shardctl.core.loaders.handed_out import Batches, HandedOut
 from shardctl.core.loaders.loader import is_before
-from shardctl.core.phrase import Argument, refused
+from shardctl.core.phrase import option, refused
 from shardctl.errors import UsageError
 
 # From here on a DataLoader reads as many records on every host: what a sampler has of all epochs,
@@ -78,7 +78,7 @@ def _of_sampler(asked: Asked) -> Stream:
         raise refused(
             "Grain has no {}: its hosts share by {host_by=even} (ShardOptions) or "
             "{host_by=examples} (a slice of a MapDataset)",
-            Argument("host_by", asked.host_by),
+            option("host_by", asked.host_by),
         )
     if not asked.num_examples:
         raise UsageError("Grain's IndexSampler refuses to read no examples; read at least one")
@@ -133,7 +133,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
     if asked.buffer < 1:
         raise refused(
             "{}: Grain shuffles windows of 1 example at least; {shuffle_seed=N} shuffles all",
-            Argument("buffer", asked.buffer),
+            option("buffer", asked.buffer),
         )
     if asked.buffer_seed is None:
         raise refused(
@@ -143,7 +143,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
     if asked.buffer_seed + last_window >= NUM_SEEDS:
         raise refused(
             "{}: Grain adds the number of the window, up to {}, and refuses seeds beyond {}",
-            Argument("buffer_seed", asked.buffer_seed),
+            option("buffer_seed", asked.buffer_seed),
             last_window,
             NUM_SEEDS - 1,
         )
@@ -151,7 +151,7 @@ def _check_windows(asked: Asked, last_window: int) -> None:
 
 def _check_seed(name: str, seed: int | None) -> None:
     if seed is not None and not 0 <= seed < NUM_SEEDS:
-        raise UsageError(f"{Argument(name, seed)}: Grain takes seeds from 0 to {NUM_SEEDS - 1}")
+        raise UsageError(f"{option(name, seed)}: Grain takes seeds from 0 to {NUM_SEEDS - 1}")
 
 
 # The examples that one process of Grain reads, before worker processes share them.
@@ -371,7 +371,7 @@ class GrainHandedOut(HandedOut):
             raise refused(
                 "{}: what Grain hands out twice is counted of {:,} examples at most; give "
                 "another {buffer}",
-                Argument("buffer", window),
+                option("buffer", window),
                 _MOST_COUNTED,
             )
         found = np.concatenate(

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 
 if TYPE_CHECKING:
     from shardctl.core.loaders.asked import Asked
@@ -205,11 +205,9 @@ def assumed_of_streams(asked: Asked) -> tuple[str, ...]:
     stated = asked.arrow is not None or asked.before_shuffle is not None
     if not stated and of_tables(asked) and _tells_tables(asked):
         found.append(
-            phrase(
-                "no {} stands before shuffle: they make rows of tables, which is another order, "
-                "{before_shuffle=map}; {arrow=True} leaves this out",
-                " or ".join((", ".join(MAKE_ROWS[:-1]), MAKE_ROWS[-1])),
-            )
+            f"no {' or '.join((', '.join(MAKE_ROWS[:-1]), MAKE_ROWS[-1]))} stands before "
+            "shuffle: they make rows of tables, which is another order, --before-shuffle map; "
+            "--arrow leaves this out"
         )
     if asked.before_shuffle == "filter":
         found.append("filter keeps every example, since metadata does not tell which it drops")

@@ -28,7 +28,7 @@ from shardctl.core.loaders.hugging_face.eras import (
     era_of,
     streams_tables,
 )
-from shardctl.core.phrase import Argument, phrase, refused
+from shardctl.core.phrase import option, refused
 from shardctl.core.shuffle.window import MAX_BUFFER, check_buffer
 from shardctl.errors import UnpredictableOrderError, UsageError
 
@@ -46,7 +46,7 @@ def handed_out(asked: Asked) -> HandedOut:
         UnpredictableOrderError: a shuffle without a seed.
     """
     if asked.seed is not None and asked.seed < 0:
-        raise refused("{}: NumPy seeds are 0 or more", Argument("shuffle_seed", asked.seed))
+        raise refused("{}: NumPy seeds are 0 or more", option("shuffle_seed", asked.seed))
     if asked.streams:
         return _streamed(asked)
     return _by_index(asked)
@@ -60,24 +60,24 @@ def _by_index(asked: Asked) -> HandedOut:
     if asked.streaming is False and asked.buffer is not None:
         raise refused(
             "{streaming=False} reads by index, and {} is of a stream; leave out one of them",
-            Argument("buffer", asked.buffer),
+            option("buffer", asked.buffer),
         )
     if asked.host_by != "even":
         raise refused(
             "{}: split_dataset_by_node gives each host one run of a Dataset; "
             "{host_by=even}, or {streaming=True}",
-            Argument("host_by", asked.host_by),
+            option("host_by", asked.host_by),
         )
     for name in ("input_shards", "before_shuffle"):
         if getattr(asked, name) is not None:
-            raise refused("{} needs {streaming=True}", Argument(name, getattr(asked, name)))
+            raise refused("{} needs {streaming=True}", option(name, getattr(asked, name)))
     n, world = asked.num_examples, asked.num_hosts
     start = n // world * asked.host + min(asked.host, n % world)
     size = n // world + (asked.host < n % world)
     if n and not size:
         raise refused(
             "{}: datasets raises IndexError for a host that gets none of {} examples",
-            Argument("host", f"{asked.host}/{world}"),
+            option("host", f"{asked.host}/{world}"),
             n,
         )
     shuffles = asked.seed is not None
@@ -164,35 +164,32 @@ def _check_streaming(asked: Asked, era: Era) -> None:
     if asked.buffer is not None:
         if asked.seed is None:
             raise UnpredictableOrderError(
-                phrase(
-                    "IterableDataset.shuffle without a seed draws another order each time; "
-                    "{} needs {shuffle_seed=N}",
-                    Argument("buffer", asked.buffer),
-                )
+                "IterableDataset.shuffle without a seed draws another order each time; "
+                f"{option('buffer', asked.buffer)} needs --shuffle-seed N"
             )
         if asked.buffer < 1:
             raise refused(
-                "{}: the shuffle buffer holds 1 example or more", Argument("buffer", asked.buffer)
+                "{}: the shuffle buffer holds 1 example or more", option("buffer", asked.buffer)
             )
         check_buffer(asked.buffer)
     if asked.input_shards is not None:
         _check_input_shards(asked, era)
     if asked.before_shuffle is not None:
         if asked.seed is None:
-            given = Argument("before_shuffle", asked.before_shuffle)
+            given = option("before_shuffle", asked.before_shuffle)
             raise refused("{} is read with {shuffle_seed=N} only", given)
         if era.strides_tables:
             raise refused(
                 "{}: datasets {} shares what is read of tables in a way of its own, which is "
                 "not known behind a call; upgrade it, or leave the call out",
-                Argument("before_shuffle", asked.before_shuffle),
+                option("before_shuffle", asked.before_shuffle),
                 asked.version,
             )
     if asked.shares and asked.host_by != "even":
         if not era.has_strategy:
             raise refused(
                 "{}: split_dataset_by_node of datasets {} has no strategy; it came with 5.1.0",
-                Argument("host_by", asked.host_by),
+                option("host_by", asked.host_by),
                 asked.version,
             )
         if asked.host_by == "files" and len(asked.lengths_of_shards) < asked.num_hosts:
@@ -205,7 +202,7 @@ def _check_streaming(asked: Asked, era: Era) -> None:
 
 
 def _check_input_shards(asked: Asked, era: Era) -> None:
-    given = Argument("input_shards", asked.input_shards)
+    given = option("input_shards", asked.input_shards)
     if asked.seed is None:
         raise refused("{} is read with {shuffle_seed=N} only", given)
     if era.interleave == "never":

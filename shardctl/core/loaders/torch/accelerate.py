@@ -11,11 +11,11 @@ from __future__ import annotations
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, HandedOut, Permutations
 from shardctl.core.loaders.torch import samplers
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 
-_AS_THE_TRAINER = phrase(
+_AS_THE_TRAINER = (
     "use_seedable_sampler=True, as the Trainer sets it; Accelerator() alone has another order, "
-    "which {shuffle=True} with {global_seed=N} is, the seed of set_seed or torch.manual_seed"
+    "which --shuffle with --global-seed N is, the seed of set_seed or torch.manual_seed"
 )
 
 

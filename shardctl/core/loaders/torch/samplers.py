@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from shardctl.core.loaders.asked import Asked
 from shardctl.core.loaders.handed_out import Deal, Dealt, HandedOut, Permutations
-from shardctl.core.phrase import phrase, refused
+from shardctl.core.phrase import refused
 from shardctl.core.progress import Progress
 from shardctl.core.shuffle.window import MAX_BUFFER, Contents, Offsets, replayed
 from shardctl.errors import UnpredictableOrderError, UsageError
@@ -96,11 +96,8 @@ def one_seed(asked: Asked, own: str = "the seed of the DataLoader's own generato
         )
     if asked.seed is None and asked.global_seed is None:
         raise UnpredictableOrderError(
-            phrase(
-                "{shuffle=True} without a seed has another order in each run; give {global_seed=N} "
-                "where torch.manual_seed(N) is called, or {shuffle_seed=N}, {}",
-                own,
-            )
+            "--shuffle without a seed has another order in each run; give --global-seed N "
+            f"where torch.manual_seed(N) is called, or --shuffle-seed N, {own}"
         )
 
 
@@ -133,9 +130,9 @@ def workers_end(asked: Asked) -> tuple[str, ...]:
     if not (asked.shuffles and asked.workers and later) or asked.persistent_workers is not None:
         return ()
     return (
-        phrase(
-            "worker processes end with each epoch; if they stay, {persistent_workers=True}, later "
-            "epochs have another order; {persistent_workers=False} leaves this out"
+        (
+            "worker processes end with each epoch; if they stay, --persistent-workers, later "
+            "epochs have another order; --no-persistent-workers leaves this out"
         ),
     )
 

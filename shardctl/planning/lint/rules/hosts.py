@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.phrase import phrase
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.text import text_of_part
 from shardctl.core.text import counted
@@ -29,7 +28,7 @@ def few_shards(context: LintContext) -> Iterator[Violation]:
         if context.host_mode.refuses_files(read.num_files, num_hosts):
             yield Violation(
                 f"TFDS refuses to split {files} among {num_hosts:,} hosts",
-                phrase("{host_by=even}, or {:,} shards or a multiple of that", num_hosts),
+                f"--host-by even, or {num_hosts:,} shards or a multiple of that",
                 read,
                 settings=("host_by", "hosts", "host"),
                 severity="error",
@@ -81,7 +80,7 @@ def example_sharding(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 f"each of {num_hosts:,} hosts reads and decodes every example, {num_hosts:,} "
                 "times the data in all",
-                phrase("{host_by=even}, or {host_by=files}"),
+                "--host-by even, or --host-by files",
                 read,
             )
 
@@ -107,7 +106,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
         if batches is None:
             why = f"hosts read {examples.min:,} to {examples.max:,} examples"
             whole_files = context.host_mode.whole_files
-            fix = phrase("{host_by=even}") if whole_files else f"take({examples.min})"
+            fix = "--host-by even" if whole_files else f"take({examples.min})"
         else:
             why = (
                 f"hosts make {batches.min:,} to {batches.max:,} batches, so a collective hangs at "
@@ -118,9 +117,7 @@ def uneven_hosts(context: LintContext) -> Iterator[Violation]:
             if read.evaluates:
                 fix = "pad, as shardctl.tfds.evaluation does"
             elif examples.min * epochs // size == examples.max * epochs // size:
-                fix = (
-                    fix if settings.drop_remainder else phrase("{drop_remainder=True}, or {}", fix)
-                )
+                fix = fix if settings.drop_remainder else f"--drop-remainder, or {fix}"
         yield Violation(why, fix, read)
 
 
@@ -163,7 +160,7 @@ def unshared_order(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "each host reads in an order of its own, so ds.shard gives some examples to several "
             "hosts and others to none",
-            phrase("one {shuffle_seed} for all hosts, or {host_by=even}"),
+            "one --shuffle-seed for all hosts, or --host-by even",
         )
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
-from shardctl.core.phrase import phrase
 from shardctl.core.settings.read_settings import ReadSettings
 from shardctl.core.settings.table import ENDLESS
 from shardctl.core.stages import stages as ast
@@ -132,7 +131,7 @@ def not_deterministic(context: LintContext) -> Iterator[Violation]:
     if context.settings.deterministic is False:
         yield Violation(
             "examples come as their decoding ends, in another order each run, whatever the seeds",
-            phrase("leave out {deterministic=False}"),
+            "leave out --no-deterministic",
         )
         return
     places = [
@@ -158,7 +157,7 @@ def racy_interleave(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "without a shuffle seed TFDS interleaves files as they are ready: the global seed "
             "fixes the files' order, not the examples'",
-            phrase("{shuffle_seed=N}, or {deterministic=True}"),
+            "--shuffle-seed N, or --deterministic",
         )
 
 
@@ -171,6 +170,6 @@ def buffer_never_fills(context: LintContext) -> Iterator[Violation]:
         if whole and here.num_elements == math.inf:
             fix = "a buffer of a number, or the shuffle before what repeats"
             if not context.writes_stages:
-                fix = phrase("{buffer=N} with a number, or {epochs=N} in place of {}", ENDLESS)
+                fix = f"--buffer N with a number, or --epochs N in place of {ENDLESS}"
             why = f"{context.called(here)} waits for the end of what has none, and memory runs out"
             yield Violation(why, fix)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from shardctl.core.loaders.hugging_face.eras import era_of, streams_tables
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import option
 from shardctl.core.text import counted
 from shardctl.errors import ShardctlError, UnpredictableOrderError
 from shardctl.planning.lint.context import LintContext, Read
@@ -23,14 +23,13 @@ _GRAIN = ("grain",)
 def worker_batches(context: LintContext) -> Iterator[Violation]:
     """Find batches that several workers make."""
     workers, batch = context.settings.workers or 0, context.settings.batch or 0
-    why = phrase(
-        "with {} each worker batches what it reads itself; with another number of them other "
-        "examples meet in a batch",
-        Argument("workers", workers),
+    why = (
+        f"with {option('workers', workers)} each worker batches what it reads itself; with "
+        "another number of them other examples meet in a batch"
     )
     for read, order in _orders(context, context.trained if workers > 1 and batch > 1 else ()):
         if order.num_examples > 1:
-            fix = phrase("keep {workers} fixed, or batch a MapDataset before to_iter_dataset")
+            fix = "keep --workers fixed, or batch a MapDataset before to_iter_dataset"
             yield Violation(why, fix, read)
 
 
@@ -54,7 +53,7 @@ def lost_remainder(context: LintContext) -> Iterator[Violation]:
         each_host = f"each of {num_hosts} hosts reads {counted(size, 'example')}"
         yield Violation(
             f"{each_host}; {those} {share}{others}",
-            phrase("{drop_shard_remainder=True}, or {host_by=examples}, which reads every example"),
+            "--drop-shard-remainder, or --host-by examples, which reads every example",
             read,
         )
 
@@ -72,7 +71,7 @@ def host_permutation(context: LintContext) -> Iterator[Violation]:
             who = f"{alike:,} of {num_hosts:,} hosts" if longer else f"all {num_hosts:,} hosts"
             yield Violation(
                 f"{who} read the same places of their pieces at the same time",
-                phrase("a seed for each host, as in seed + 1000 * host, or {host_by=examples}"),
+                "a seed for each host, as in seed + 1000 * host, or --host-by examples",
                 read,
             )
 
@@ -107,13 +106,12 @@ def overlapping_window(context: LintContext) -> Iterator[Violation]:
     for read, _ in _orders(context, (*context.trained, *context.evaluated)):
         beyond = -(context.settings.epochs * read.num_examples) % window
         if beyond:
-            why = phrase(
-                "the last window of {} reaches {} beyond the end: some examples come once more, "
-                "and others are left out",
-                Argument("buffer", window),
-                counted(beyond, "place"),
+            why = (
+                f"the last window of {option('buffer', window)} reaches "
+                f"{counted(beyond, 'place')} beyond the end: some examples come once more, and "
+                "others are left out"
             )
-            yield Violation(why, phrase("a {buffer} that divides the examples"), read)
+            yield Violation(why, "a --buffer that divides the examples", read)
 
 
 def _samples(context: LintContext) -> bool:
@@ -142,9 +140,9 @@ def worker_order(context: LintContext) -> Iterator[Violation]:
     why = "without workers the order is another one"
     if workers is None:
         why = "with workers the order is another one than without, and nobody said how many"
-    fix = phrase(
-        "{workers=N} as in every run, or a StatefulDistributedSampler ({host=0/1} with "
-        "{shuffle_seed=N})"
+    fix = (
+        "--workers N as in every run, or a StatefulDistributedSampler (--host 0/1 with "
+        "--shuffle-seed N)"
     )
     reads = context.trained if workers != 0 and context.num_hosts == 1 else ()
     for read, order in _orders(context, reads):
@@ -185,7 +183,7 @@ def one_order(context: LintContext) -> Iterator[Violation]:
         if order.handed_out.is_shuffled_once:
             yield Violation(
                 f"{why}Dataset.shuffle mixes once and a Dataset has no set_epoch",
-                phrase("ds.shuffle(seed=seed + epoch) in each epoch, or {streaming=True}"),
+                "ds.shuffle(seed=seed + epoch) in each epoch, or --streaming",
                 read,
                 settings=_EPOCHS,
             )
@@ -211,10 +209,10 @@ def no_seed(context: LintContext) -> Iterator[Violation]:
 def seed_to_give(context: LintContext) -> str:
     """Return the seeds that the loader takes, as settings to give."""
     takes = context.settings.reader.takes
-    ways = [phrase("{shuffle_seed=N}")] if "shuffle_seed" in takes else []
+    ways = ["--shuffle-seed N"] if "shuffle_seed" in takes else []
     if "global_seed" in takes and "shuffle" in takes:
-        ways.append(phrase("{shuffle=True} with {global_seed=N}"))
-    return listed(ways, ", or ")
+        ways.append("--shuffle with --global-seed N")
+    return ", or ".join(ways)
 
 
 # Streaming with Hugging Face Datasets: shards, hosts and workers.
@@ -235,7 +233,7 @@ def hosts_read_everything(context: LintContext) -> Iterator[Violation]:
             now = f" (after the shuffle they count as {streaming.num_shards:,})"
         fix = f"a multiple of {hosts} as the number of shards"
         if files >= hosts and era_of(order.version).has_strategy:
-            fix = phrase("{}, or {host_by=files}", fix)
+            fix = f"{fix}, or --host-by files"
         yield Violation(
             f"{hosts:,} hosts do not share {counted(files, 'shard')}{now} evenly: each streams all "
             f"of them and keeps one example in {hosts:,}",
@@ -250,7 +248,7 @@ def idle_workers(context: LintContext) -> Iterator[Violation]:
     for read, order, streaming in _streamed(context):
         idle, workers = streaming.num_idle_workers, order.asked.workers
         if idle:
-            fix = phrase("{}, or more shards", Argument("workers", workers - idle))
+            fix = f"{option('workers', workers - idle)}, or more shards"
             yield Violation(f"{idle:,} of {counted(workers, 'worker')} get no shard", fix, read)
 
 
@@ -267,7 +265,7 @@ def small_stream_buffer(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             f"the buffer holds {streaming.buffer:,} examples, and {shards} with {filling:,} fill "
             "it, so neighbours stay together",
-            phrase("{}, or smaller shards", Argument("buffer", filling)),
+            f"{option('buffer', filling)}, or smaller shards",
             read,
         )
 
@@ -283,7 +281,7 @@ def lost_stride(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 f"datasets {order.version} gives all examples to the first of "
                 f"{asked.num_hosts:,} hosts, and none to the others",
-                phrase("{loader_version=4.8.3} or newer"),
+                "--loader-version 4.8.3 or newer",
                 read,
             )
 

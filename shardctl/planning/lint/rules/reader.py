@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.phrase import Argument, listed, phrase
+from shardctl.core.phrase import listed, option
 from shardctl.core.settings.read_settings import unstated_reading
 from shardctl.core.stages import stages as ast
 from shardctl.core.text import counted
@@ -38,7 +38,7 @@ def cycle_none(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             f"the cycle length is a third of the machine's CPUs, {cycle} of {settings.cpus}: "
             "another machine reads in another order",
-            phrase("{cycle=}, or another number", cycle=DEFAULT_CYCLE),
+            f"--cycle {DEFAULT_CYCLE}, or another number",
         )
 
 
@@ -68,9 +68,7 @@ def repeat_assertion(context: LintContext) -> Iterator[Violation]:
                 yield Violation(
                     f"{who}: reading fails after the first epoch, since TFDS asserts that there "
                     f"are no more than {num_examples:,} examples",
-                    phrase(
-                        "ReadConfig(assert_cardinality=False), said with {assert_cardinality=False}"
-                    ),
+                    "ReadConfig(assert_cardinality=False), said with --no-assert-cardinality",
                     specs=(read.spec,),
                 )
 
@@ -104,7 +102,7 @@ def repeat_autocache(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 "TFDS caches this small dataset, and the cache of a stream without end grows for "
                 "ever",
-                phrase("ReadConfig(try_autocache=False), said with {try_autocache=False}"),
+                "ReadConfig(try_autocache=False), said with --no-autocache",
                 read,
             )
 
@@ -123,7 +121,7 @@ def open_files(context: LintContext) -> Iterator[Violation]:
             yield Violation(
                 f"cycle {cycle:,} and its read-ahead hold {num_open:,} files open, and a process "
                 f"may open {limit:,}",
-                phrase("{cycle=}, or ulimit -n {}", num_open + OTHER_OPEN_FILES, cycle=fitting),
+                f"--cycle {fitting}, or ulimit -n {num_open + OTHER_OPEN_FILES}",
                 read,
             )
 
@@ -138,7 +136,7 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
             files = counted(num_files, "file")
             yield Violation(
                 f"a cycle of {cycle:,} mixes {files}, as many as a host reads",
-                phrase("{cycle=}, more shards, or {buffer=N}", cycle=num_files),
+                f"--cycle {num_files}, more shards, or --buffer N",
                 read,
             )
 
@@ -146,9 +144,7 @@ def idle_cycle(context: LintContext) -> Iterator[Violation]:
 @rule("SC018", "cycle", "block")
 def assumed_reader(context: LintContext) -> Iterator[Violation]:
     """Find files without metadata whose reading nobody stated."""
-    fix = phrase(
-        "{cycle=1} for plain TFRecordDataset(files), {cycle=C} and {block=B} for interleave"
-    )
+    fix = "--cycle 1 for plain TFRecordDataset(files), --cycle C and --block B for interleave"
     for read in (*context.trained, *context.evaluated):
         unstated = unstated_reading(
             context.settings, is_counted=context.dataset.is_counted, num_files=read.num_files
@@ -173,7 +169,7 @@ def ordered_shuffle(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "the dataset is ordered (disable_shuffling=True), and TFDS refuses "
             + " and ".join(said),
-            phrase("leave them out, or ReadConfig(enable_ordering_guard=False) and {ignore=SC026}"),
+            "leave them out, or ReadConfig(enable_ordering_guard=False) and --ignore SC026",
             settings=tuple(names),
         )
 
@@ -185,7 +181,7 @@ def format_refused(context: LintContext) -> Iterator[Violation]:
     if not context.reads_data_source:
         # Other formats neither reads, and their own libraries have no such settings.
         if why is not None and form not in OTHER_FORMATS:
-            yield Violation(why, phrase("as_data_source, said with {as_data_source=True}"))
+            yield Violation(why, "as_data_source, said with --as-data-source")
     elif form in OTHER_FORMATS:
         yield Violation(
             f"TFDS does not read {form} files, through as_data_source neither",
@@ -244,7 +240,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     }
     names = tuple(name for name, is_given in given.items() if is_given)
     if names and context.reads_data_source:
-        named = listed(map(Argument, names), ", ")
+        named = listed(map(option, names), ", ")
         why = f"as_data_source reads none of {named}: a sampler decides the order"
         yield Violation(why, "leave them out, or read with as_dataset", settings=names)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.phrase import listed, phrase
+from shardctl.core.phrase import listed
 from shardctl.core.shuffle.passes import iterators_per_pass
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.text import text_of, text_of_part
@@ -26,10 +26,9 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     own = [one.name for one in context.seeded() if isinstance(one.seed, int)]
     if own and context.settings.global_seed is not None:
         yield Violation(
-            phrase(
-                "the order depends on {global_seed} as well as on {}: another tf.random.set_seed "
-                "gives another order",
-                listed(dict.fromkeys(own)),
+            (
+                f"the order depends on --global-seed as well as on {' and '.join(dict.fromkeys(own))}: "
+                "another tf.random.set_seed gives another order"
             ),
             "build the dataset before tf.random.set_seed, or fix that seed too",
         )
@@ -51,9 +50,7 @@ def equal_seeds(context: LintContext) -> Iterator[Violation]:
         return
     pair = [seed for seed in both if seed is not None]
     if list(_alike(pair, settings.global_seed)):
-        seeded = phrase(
-            "{shuffle_seed=} and {buffer_seed=}", shuffle_seed=pair[0], buffer_seed=pair[1]
-        )
+        seeded = f"--shuffle-seed {pair[0]} and --buffer-seed {pair[1]}"
         names = ("buffer_seed", "shuffle_seed")
         why = f"{seeded} are one seed modulo {SEED_MODULUS}: both shuffles draw the same numbers"
         yield Violation(why, _DIFFERENT, settings=names)
@@ -99,7 +96,7 @@ def drawn_seed(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "a seed is drawn from the global one: every random op built before the shuffle "
             "changes the order",
-            listed(unseeded),
+            " and ".join(unseeded),
         )
 
 
@@ -110,7 +107,7 @@ def keras_pairs(context: LintContext) -> Iterator[Violation]:
         yield Violation(
             "Keras makes two iterators an epoch, so epochs take every second order: those of a "
             "Python loop differ, and initial_epoch begins anew",
-            phrase("steps_per_epoch, {loop=python}, or {ignore=SC014} where it is known"),
+            "steps_per_epoch, --loop python, or --ignore SC014 where it is known",
         )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from shardctl.core.phrase import phrase
 from shardctl.core.stages import stages as ast
 from shardctl.core.text import counted
 from shardctl.core.tfds_rules import WHOLE_DATASET
@@ -39,13 +38,13 @@ def one_order(context: LintContext) -> Iterator[Violation]:
             cause, names = "its buffer is shuffled the same way each time", ("buffer_reshuffle",)
             fix = "leave out reshuffle=False"
             if not context.writes_stages:
-                fix = phrase("leave out {buffer_reshuffle=False}")
+                fix = "leave out --no-buffer-reshuffle"
         elif context.files_of_host(one.read) > 1:
             if not one.settings.shuffles_files:
-                fix = phrase("{shuffle_seed=N}, or {}", fix)
+                fix = f"--shuffle-seed N, or {fix}"
             else:
                 cause, names = "its files are shuffled the same way each time", ("reshuffle",)
-                fix = phrase("leave out {reshuffle=False}")
+                fix = "leave out --no-reshuffle"
         elif one.settings.shuffles_files:
             cause = "it lies in one file"
         what = "files come" if one.settings.is_endless else "examples come"
@@ -62,7 +61,7 @@ def small_buffer(context: LintContext) -> Iterator[Violation]:
         if not sizes or max(sizes) * FAR_SMALLER >= opened:
             continue
         size = round(opened)
-        buffer = f"shuffle({size})" if context.writes_stages else phrase("{buffer=}", buffer=size)
+        buffer = f"shuffle({size})" if context.writes_stages else f"--buffer {size}"
         yield Violation(
             f"the buffer holds {max(sizes):,} of the {size:,} examples in the "
             f"{counted(cycle, 'file')} read at a time",
@@ -112,7 +111,7 @@ def buffer_of_one(context: LintContext) -> Iterator[Violation]:
     """Find a buffer that holds one example."""
     for who, shuffle in context.shuffles_at():
         if shuffle.buffer == 1:
-            name, fix = "ds.shuffle(1)", phrase("a larger {buffer}, or none")
+            name, fix = "ds.shuffle(1)", "a larger --buffer, or none"
             if context.writes_stages:
                 name, fix = who, "a larger buffer, or no shuffle"
             yield Violation(f"{name} leaves every element where it is", fix)
@@ -147,5 +146,5 @@ def no_shuffle(context: LintContext) -> Iterator[Violation]:
 
 def _fix(context: LintContext, one: Training) -> str:
     if context.files_of_host(one.read) > 1:
-        return phrase("{shuffle_seed=N} and {}", context.shuffle_to_add)
+        return f"--shuffle-seed N and {context.shuffle_to_add}"
     return context.shuffle_to_add

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from shardctl.core.phrase import phrase
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.part import Source, Stage
 from shardctl.core.stages.text import text_of_part
@@ -95,7 +94,7 @@ def open_count(context: LintContext) -> Iterator[Violation]:
             why += f", and {context.num_hosts:,} hosts end at different steps"
         yield Violation(
             f"{here}: {why}",
-            phrase("{}, or {ignore=SC078} where it is known", fix),
+            f"{fix}, or --ignore SC078 where it is known",
             severity="warning" if several else None,
         )
 
