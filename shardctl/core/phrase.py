@@ -9,7 +9,7 @@ What is filled in stays what it is: a split named `{cycle}` is no option.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from shardctl.core.text import printable, quoted
 from shardctl.errors import UsageError
@@ -96,16 +96,6 @@ def _switch(text: str) -> object:
     return text == "True" if text in ("True", "False") else text
 
 
-def listed(items: Iterable[str], between: str = " and ") -> str:
-    """Return items one after the other."""
-    return between.join(items)
-
-
 def refused(template: str, *values: object, **arguments: object) -> UsageError:
     """Return the error that says a phrase, to be raised."""
     return UsageError(phrase(template, *values, **arguments))
-
-
-Argument = option
-Placeholder = str
-Phrase = str

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from shardctl.core.hosts.modes import DEFAULT_HOST_MODE
 from shardctl.core.instructions.split_range import SplitRange
-from shardctl.core.phrase import listed, option
+from shardctl.core.phrase import option
 from shardctl.core.settings.read_settings import unstated_reading
 from shardctl.core.stages import stages as ast
 from shardctl.core.text import counted
@@ -240,7 +240,7 @@ def unread_settings(context: LintContext) -> Iterator[Violation]:
     }
     names = tuple(name for name, is_given in given.items() if is_given)
     if names and context.reads_data_source:
-        named = listed(map(option, names), ", ")
+        named = ", ".join(map(option, names))
         why = f"as_data_source reads none of {named}: a sampler decides the order"
         yield Violation(why, "leave them out, or read with as_dataset", settings=names)
 

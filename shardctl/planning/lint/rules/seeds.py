@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from shardctl.core.phrase import listed
 from shardctl.core.shuffle.passes import iterators_per_pass
 from shardctl.core.stages import stages as ast
 from shardctl.core.stages.text import text_of, text_of_part
@@ -25,11 +24,10 @@ def global_seed(context: LintContext) -> Iterator[Violation]:
     # A pair of the kernel has the global seed in it.
     own = [one.name for one in context.seeded() if isinstance(one.seed, int)]
     if own and context.settings.global_seed is not None:
+        named = " and ".join(dict.fromkeys(own))
         yield Violation(
-            (
-                f"the order depends on --global-seed as well as on {' and '.join(dict.fromkeys(own))}: "
-                "another tf.random.set_seed gives another order"
-            ),
+            f"the order depends on --global-seed as well as on {named}: another "
+            "tf.random.set_seed gives another order",
             "build the dataset before tf.random.set_seed, or fix that seed too",
         )
 
