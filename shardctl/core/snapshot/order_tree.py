@@ -173,6 +173,7 @@ _NARROW = 1 << 32  # ids below this are hashed as 4 bytes
 _PLACE_BITS = (CELL_SIZE - 1).bit_length()
 _MAX_ID = 1 << 63 - _PLACE_BITS  # of a run, so that its place and its first id fit an int64
 _FEWER = 3  # times as many positions as runs
+_AT_ONCE = 1 << 16  # positions that stay in the cache
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -215,9 +216,30 @@ def digests_of(
     """
     for codes in whole_cells(chunks):
         split, ids = splits.split_ids(codes)
-        for start in range(0, len(codes), CELL_SIZE):
-            cell = slice(start, start + CELL_SIZE)
-            yield _digest(split[cell], ids[cell], splits.names, version)
+        places = np.arange(0, len(ids), CELL_SIZE)
+        begins = np.flatnonzero(ids[1:] - ids[:-1] != 1) + 1 if version > 1 else np.arange(0)
+        firsts = (ids[begins] << _PLACE_BITS) + (begins & CELL_SIZE - 1)
+        runs = firsts.astype("<i8", copy=False).tobytes()
+        # The runs that begin within each cell, behind its first position.
+        lows = begins.searchsorted(places, "right").tolist()
+        highs = begins.searchsorted(places + CELL_SIZE, "left").tolist()
+        is_small = version > 1 and ids.max() < _MAX_ID
+        for start, low, high in zip(places.tolist(), lows, highs, strict=True):
+            here = ids[start : start + CELL_SIZE]
+            name = splits.names[0]
+            if len(splits.names) > 1:
+                kinds = split[start : start + CELL_SIZE]
+                name = splits.names[kinds[0]]
+                if (kinds != kinds[0]).any():
+                    yield _mixed(kinds, here, splits.names)
+                    continue
+            few = version > 1 and _FEWER * (high - low + 1) <= len(here)
+            if few and (is_small or max(here[0], ids[begins[low:high]].max(initial=0)) < _MAX_ID):
+                head = int(here[0]).to_bytes(8, "little")
+                yield _hashed(f"runs {len(here)} {name}", head + runs[8 * low : 8 * high])
+            else:
+                column = here.astype("<u4" if here.max() < _NARROW else "<i8")
+                yield _hashed(f"cell {column.itemsize} {name}", column.tobytes())
 
 
 def whole_cells(chunks: Iterable[Int64s]) -> Iterator[Int64s]:
@@ -228,32 +250,27 @@ def whole_cells(chunks: Iterable[Int64s]) -> Iterator[Int64s]:
     """
     rest = np.empty(0, np.int64)
     for chunk in chunks:
-        codes = np.concatenate([rest, chunk]) if len(rest) else chunk
-        whole = len(codes) - len(codes) % CELL_SIZE
-        if whole:
-            yield codes[:whole]
-        rest = codes[whole:]
+        missing = -len(rest) % CELL_SIZE
+        if missing:  # only what fills its cell is copied
+            rest = np.concatenate([rest, chunk[:missing]])
+            if len(rest) < CELL_SIZE:
+                continue
+            yield rest
+        whole = len(chunk) - (len(chunk) - missing) % CELL_SIZE
+        for start in range(missing, whole, _AT_ONCE):
+            yield chunk[start : min(start + _AT_ONCE, whole)]
+        rest = chunk[whole:]
     if len(rest):
         yield rest
 
 
-def _digest(split: Int64s, ids: Int64s, names: tuple[str, ...], version: int) -> bytes:
-    if len(names) > 1 and (split != split[0]).any():
-        # Named in the order of their names: the same cell whatever order the dataset has.
-        by_name = sorted(set(split.tolist()), key=names.__getitem__)
-        rank = np.zeros(len(names), "<u4")
-        rank[by_name] = np.arange(len(by_name))
-        said = " ".join(["mixed", *map(names.__getitem__, by_name)])
-        return _hashed(said, rank[split].tobytes() + ids.astype("<i8").tobytes())
-    name = names[split[0]]
-    begins = np.flatnonzero(ids[1:] - ids[:-1] != 1) + 1 if version > 1 else ids
-    if _FEWER * (len(begins) + 1) <= len(ids):
-        firsts = ids[begins]
-        if max(ids[0], firsts.max(initial=0)) < _MAX_ID:
-            runs = np.append(ids[:1], (firsts << _PLACE_BITS) + begins)
-            return _hashed(f"runs {len(ids)} {name}", runs.astype("<i8").tobytes())
-    column = ids.astype("<u4" if ids.max() < _NARROW else "<i8")
-    return _hashed(f"cell {column.itemsize} {name}", column.tobytes())
+def _mixed(split: Int64s, ids: Int64s, names: tuple[str, ...]) -> bytes:
+    # Named in the order of their names: the same cell whatever order the dataset has.
+    by_name = sorted(set(split.tolist()), key=names.__getitem__)
+    rank = np.zeros(len(names), "<u4")
+    rank[by_name] = np.arange(len(by_name))
+    said = " ".join(["mixed", *map(names.__getitem__, by_name)])
+    return _hashed(said, rank[split].tobytes() + ids.astype("<i8").tobytes())
 
 
 def _hashed(said: str, data: bytes) -> bytes:
