@@ -61,7 +61,7 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     except ShardctlError as error:
         unknown = {split.name: (None,) * split.num_shards for split in dataset.splits}
         return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
-    present = any(size is not None for found in sizes.values() for size in found)
+    present = any(found.count(None) < len(found) for found in sizes.values())
     unclaimed: tuple[FileProblem, ...] = ()
     # A reference to files chooses them, so that no other is one too many.
     if not dataset.is_counted and (present or any(folders.values())):
@@ -122,9 +122,14 @@ def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
     if not split.files:
         yield from [None] * split.num_shards
     for part in split.files:
-        for path in part:
-            folder, name = _placed(part, path)
-            yield None if folder is None else folders[folder].get(name)
+        if part.data_dir is None:
+            yield from [None] * len(part)
+        elif part.names is None and "/" not in part.pattern:
+            yield from map(folders[part.data_dir].get, part)
+        else:
+            for path in part:
+                folder, name = _placed(part, path)
+                yield None if folder is None else folders[folder].get(name)
 
 
 def _placed(part: ShardFiles, path: str) -> tuple[str | None, str]:
