@@ -57,7 +57,7 @@ def check_files(dataset: Dataset) -> FilesOnDisk:
     """
     folders = _Folders()
     try:
-        sizes = {split.name: tuple(_sizes(split, folders)) for split in dataset.splits}
+        sizes = {split.name: _sizes(split, folders) for split in dataset.splits}
     except ShardctlError as error:
         unknown = {split.name: (None,) * split.num_shards for split in dataset.splits}
         return FilesOnDisk(present=False, shard_bytes=unknown, unlisted=str(error))
@@ -118,18 +118,18 @@ def _list_files(folder: AnyPath) -> Iterator[tuple[str, int]]:
             raise
 
 
-def _sizes(split: Split, folders: _Folders) -> Iterator[int | None]:
-    if not split.files:
-        yield from [None] * split.num_shards
+def _sizes(split: Split, folders: _Folders) -> tuple[int | None, ...]:
+    sizes: list[int | None] = [] if split.files else [None] * split.num_shards
     for part in split.files:
         if part.data_dir is None:
-            yield from [None] * len(part)
+            sizes += [None] * len(part)
         elif part.names is None and "/" not in part.pattern:
-            yield from map(folders[part.data_dir].get, part)
+            sizes += map(folders[part.data_dir].get, part)
         else:
             for path in part:
                 folder, name = _placed(part, path)
-                yield None if folder is None else folders[folder].get(name)
+                sizes.append(None if folder is None else folders[folder].get(name))
+    return tuple(sizes)
 
 
 def _placed(part: ShardFiles, path: str) -> tuple[str | None, str]:

@@ -79,7 +79,9 @@ class SharedReads:
         row = np.searchsorted(files, cuts, side="right") - 1
         lengths = np.diff(cuts, append=whole.num_examples)
         rows = whole.select(row).trimmed(cuts - files[row], lengths)
-        return self.by_rows(host[np.searchsorted(starts, cuts, side="right") - 1], num_hosts, rows)
+        owner = host[np.searchsorted(starts, cuts, side="right") - 1]
+        del whole, files, cuts, row, lengths  # there may be millions
+        return self.by_rows(owner, num_hosts, rows)
 
     def by_files(self, num_hosts: int) -> HostReads:
         """Return what hosts read that are given the rows in turn, as `instructions.shard(n, i)`.

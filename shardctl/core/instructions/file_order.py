@@ -9,9 +9,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from shardctl.core.arrays import Int64s
+from shardctl.core.dataset.shard_files import ShardFiles
 from shardctl.core.instructions.reads import Reads
 from shardctl.core.text import choices, quoted
 from shardctl.errors import UsageError
+
+_FEW_PARTS = 8  # whose names are looked up as a column
 
 
 def sorted_rows(
@@ -63,6 +66,8 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
         UsageError: a name of no file or of several, or of one that has been named.
     """
     parts = [part for split in reads.dataset.splits for part in split.files]
+    if (found := _ranks_by_pattern(names, parts)) is not None:
+        return found
     bases = [path.rpartition("/")[2] for path in itertools.chain.from_iterable(parts)]
     last = {base: place for place, base in enumerate(bases)}
     several: dict[str, list[int]] = defaultdict(list)
@@ -95,6 +100,26 @@ def _ranks(names: Sequence[str], reads: Reads, row_places: Int64s) -> Int64s:
             raise UsageError(f"the file order names {quoted(base)} twice; each file comes once")
         ranks[place] = index
     return np.array(ranks, np.int64)
+
+
+def _ranks_by_pattern(names: Sequence[str], parts: Sequence[ShardFiles]) -> Int64s | None:
+    """Return what `_ranks` does where file names tell their index and each name is of one file."""
+    if len(parts) > _FEW_PARTS:
+        return None
+    slashed = "/" in "".join(names)
+    bases = [name.rpartition("/")[2] for name in names] if slashed else names
+    ranks = np.full(sum(map(len, parts)), -1)
+    start = num_found = 0
+    for part in parts:
+        if (found := part.indices_of(bases)) is None:
+            return None
+        rows = np.flatnonzero(found >= 0)
+        ranks[start + found[rows]] = rows
+        start += len(part)
+        num_found += len(rows)
+    places = np.flatnonzero(ranks >= 0)
+    every = np.bincount(ranks[places], minlength=len(names)).all()
+    return ranks if num_found == len(names) == len(places) and every else None
 
 
 def _chosen(name: str, places: list[int], reads: Reads) -> list[int]:
