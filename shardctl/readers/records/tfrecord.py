@@ -142,6 +142,10 @@ class _Scan:
                 self._note("data", position, "its data does not match its checksum")
             self.num_records += 1
             position = stop
+            if isinstance(self._data, Window) and not checksums:
+                asked = self._data.num_asked
+                position = self._data.hop(stop, lengths, TFRECORD_HEADER_BYTES, FRAME)
+                self.num_records += self._data.num_asked - asked
             if position - self._num_told > _REPORTED:
                 self._report(position)
         self._report(position)

@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from shardctl.core.text import quoted
@@ -48,7 +48,7 @@ class Window:
         """Begin a window; `ahead` is what is read at a time where all that counts is near."""
         self.num_bytes_read = 0
         self._source, self._told = source, told
-        self._buffer, self._start, self._num_asked = b"", 0, 0
+        self._buffer, self._start, self.num_asked = b"", 0, 0
         remote = source.local_path is None
         self._ahead = ahead or (_REMOTE_AHEAD if remote else _AHEAD)
         self._near = _REMOTE_NEAR if remote else _NEAR
@@ -59,19 +59,34 @@ class Window:
 
     def at(self, position: int, size: int) -> bytes:
         """Return so many bytes from a place on, fewer where the file ends."""
-        self._num_asked += 1
+        self.num_asked += 1
         inside = position - self._start
         if inside >= 0 and inside + size <= len(self._buffer):
             return self._buffer[inside : inside + size]
         return self._filled(position, size)
+
+    def hop(self, position: int, lengths: Mapping[bytes, int], header: int, frame: int) -> int:
+        """Return the place behind the records from a place on that are whole in this part.
+
+        A header of so many bytes says how long a record is without its frame. Each counts as asked.
+        """
+        buffer, inside, num_bytes = self._buffer, position - self._start, len(self._buffer)
+        if inside < 0:
+            return position
+        num_asked = self.num_asked
+        while (stop := inside + frame + lengths[buffer[inside : inside + header]]) <= num_bytes:
+            inside = stop
+            num_asked += 1
+        self.num_asked = num_asked
+        return self._start + inside
 
     def is_within(self, position: int) -> bool:
         """Return whether the file, as it was listed, goes on at least up to a place."""
         return position <= self._source.num_bytes
 
     def _filled(self, position: int, size: int) -> bytes:
-        near = position < self._near * self._num_asked
-        ahead = self._first if self._num_asked == 1 else self._ahead
+        near = position < self._near * self.num_asked
+        ahead = self._first if self.num_asked == 1 else self._ahead
         wanted = max(size, ahead if near else self._least)
         stop = min(position + wanted, self._source.num_bytes)
         inside = position - self._start
