@@ -122,7 +122,7 @@ def test_settings_are_a_dict_of_their_values() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"shuffel_seed": 1}, "no setting 'shuffel_seed'; there are: shuffle_seed, "),
+        ({"shuffel_seed": 1}, "shuffel_seed: no such setting; did you mean shuffle_seed?"),
         ({"batch": 0}, "batch=0: "),
         ({"pass": 1, "pass_index": 2}, "pass_index: the same setting as pass; keep one"),
         (

@@ -51,7 +51,7 @@ def huge(tmp_path: Path) -> str:
         (
             "resume -d HUGE --consumed 0 --prove",
             "1,000,000,000,000,000 examples would take about 115 days, and more than a day is "
-            "refused; take fewer --epochs, or a part as train[:1%]",
+            "refused; prove fewer --epochs",
         ),
         (
             "simulate -d HUGE --take 1 --buffer 10_000_000_000 --buffer-seed 1",

@@ -488,7 +488,7 @@ def refuse_loader(settings: ReadSettings, what: str, instead: str) -> None:
     >>> refuse_loader(ReadSettings(loader="torch"), "a plan file", "give resume the options")
     Traceback (most recent call last):
     ...
-    shardctl.errors.UsageError: loader="torch": a plan file is of TFDS's reader on tf.data, and \
+    shardctl.errors.UsageError: --loader torch: a plan file is of TFDS's reader on tf.data, and \
 PyTorch's DataLoader reads here; give resume the options
 
     Raises:

@@ -140,9 +140,8 @@ def count_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Count:
 def counts_of(pipeline: ast.Pipeline, count_of_read: CountOfRead) -> Iterator[Count]:
     """Yield how many elements the source hands out, and each stage behind it.
 
-    >>> from shardctl.core.stages.stages import Take
-    >>> stages = (Batch(size=64), Repeat(), Take(count=1000))
-    >>> list(counts_of(Pipeline(stages=stages), lambda read: 60_000))
+    >>> stages = (ast.Batch(size=64), ast.Repeat(), ast.Take(count=1000))
+    >>> list(counts_of(ast.Pipeline(stages=stages), lambda read: 60_000))
     [60000, 938, inf, 1000]
     """
     count = _count_of_source(pipeline.source, count_of_read)

@@ -86,7 +86,7 @@ def test_a_change_that_needs_no_memory_is_cheaper_than_any_buffer() -> None:
 @pytest.mark.long
 def test_without_one_in_the_table_it_is_the_smallest_buffer() -> None:
     said = _said("good", 1, buffer=1000, buffer_seed=2)
-    buffer = re.search(r"; cheapest cure: buffer=(\d+) \(score 0\.8", said)
+    buffer = re.search(r"; cheapest cure: --buffer (\d+) \(score 0\.8", said)
     assert buffer is not None
     enough = ReadSettings(buffer=int(buffer[1]), buffer_seed=2)
     assert quality(even_dataset(50_000, 1), "train", enough).verdict == "good"

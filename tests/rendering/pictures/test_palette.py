@@ -10,11 +10,8 @@ import pytest
 
 from shardctl.rendering.pictures.svg import STYLE
 from shardctl.rendering.text.picture import NUM_LEVELS, SHEET
+from tests.rendering.pictures.colors import DARK, LIGHT
 
-LIGHT, DARK = (
-    dict(re.findall(r"\.picture \.(\w+)\{(?:fill|stroke):(#\w+)\}", part))
-    for part in STYLE.split("@media screen and (prefers-color-scheme:dark)")
-)
 Colors = dict[str, str]
 SCHEMES = pytest.mark.parametrize("colors", [LIGHT, DARK], ids=["light", "dark"])
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from shardctl.rendering.report.elements import STYLE
-from tests.rendering.pictures.test_palette import DARK, LIGHT
+from tests.rendering.pictures.colors import DARK, LIGHT
 
 _LEAST = 4.5  # WCAG 2.2, 1.4.3: of text to its background
 

@@ -10,7 +10,7 @@ import pytest
 from shardctl.core.dataset.dataset import Dataset, Split
 from shardctl.core.hosts.host import Host
 from shardctl.core.instructions.subsplit import resolve_subsplit
-from shardctl.core.order import epoch_reading as module
+from shardctl.core.order import reader_order as module
 from shardctl.core.order.order import Order
 from shardctl.core.order.reader_order import ReaderOrder
 from shardctl.core.settings.read_settings import ReadSettings
