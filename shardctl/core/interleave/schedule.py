@@ -280,7 +280,8 @@ class Rounds:
 
     def _active(self, segment: int) -> Int64s:
         """Return the slots that are visited in the rounds of a segment, ascending."""
-        return np.flatnonzero(self.stops > self.first_round[segment])
+        active: Int64s = (self.stops > self.first_round[segment]).nonzero()[0]
+        return active
 
 
 # When each shard of an interleave opens: in the slot that comes free first.
