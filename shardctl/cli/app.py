@@ -6,6 +6,7 @@ import functools
 import importlib
 import inspect
 import re
+from shutil import get_terminal_size
 from typing import Any
 
 import typer
@@ -89,7 +90,8 @@ class _WithHelpPage:
         for title, entries in panels.items():
             if entries:
                 with formatter.section(title):
-                    formatter.write_dl(entries)
+                    # Names as ReadConfig.shuffle_reshuffle_each_iteration stay whole.
+                    formatter.write_dl(entries, col_max=26 if formatter.width >= 70 else 8)
         if self.examples:
             with formatter.section("Examples"):
                 formatter.write("".join(f"  {line}\n" for line in self.examples))
@@ -117,6 +119,9 @@ class _Command(_WithHelpPage, TyperCommand):
 
             return main_name(long_names(options), name)
 
+        columns = get_terminal_size().columns
+        if columns < 52:  # which is the least that a help page has else
+            extra["terminal_width"] = max(columns - 1, 24)
         return super().make_context(info_name, args, *more, token_normalize_func=own_name, **extra)
 
 

@@ -66,7 +66,7 @@ def quality(
     batches of 256 are meant. Seeds that are not given get stand-ins.
 
     A terminal also shows where in storage the examples of the epoch lie (a diagonal is the order
-    of storage, an even grey a uniform permutation) and the score over the epoch; -o quality.svg
+    of storage, an even shade a uniform permutation) and the score over the epoch; -o quality.svg
     draws these and what other settings would score.
 
     Options:

@@ -310,8 +310,9 @@ def order_to_resume(
     if not unseeded:
         raise UnpredictableOrderError(
             "--buffer without a seed: only the seed of that very run tells what the buffer "
-            "held (--buffer-seed N or --global-seed N); without it --mode at-most-once loses "
-            "that, and --mode at-least-once with --risk R reads the last buffers again"
+            "held (--buffer-seed N or --global-seed N; any other makes a wrong plan); without it "
+            "--mode at-most-once loses that, and --mode at-least-once with --risk R reads the last "
+            "buffers again, so that fewer than R examples are lost on the average"
         )
     return planned
 

@@ -64,7 +64,7 @@ def order_picture(
         name="shard-map",
         title="Where in storage the examples of the epoch lie",
         caption="over the epoch, where its examples lie in storage. A diagonal is the order of "
-        "storage, an even grey a uniform permutation.",
+        "storage, an even shade a uniform permutation.",
         marks=(heat,),
         warnings=(even_from_afar(verdict),) if is_finer and verdict is not None else (),
     )
@@ -135,7 +135,7 @@ def what_if_picture(quality: Quality, paper: Paper) -> Picture:
     return Picture(
         name="what-if",
         title="What other settings would score",
-        caption="each bar changes one thing, or two; beside the score is the memory of a buffer.",
+        caption="each bar changes one thing, or two; of a buffer its memory is said too.",
         marks=tuple(marks),
         note=f"{first_upper(best_line(quality))}.",
     )

@@ -116,7 +116,7 @@ def _slots(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Line]]
             ticks = [(row.column(position), str(number)) for position, number in turns]
             lines.append(words(_lead(title, lead), tick_line(ticks, row.room)))
     shown = _between(strips.start, row.stop)
-    return f"{shown}: a row is a slot, a number the shard it reads then", lines
+    return f"{shown}: a row is a slot, a number the shard it reads then ({MORE} more of it)", lines
 
 
 def _positions(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Line]]:
@@ -133,7 +133,8 @@ def _positions(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Li
         lines.append(tuple(line))
         visits, hues = visits[len(row.visits) :], hues[len(row.visits) :]
         stop = row.stop
-    return f"{_between(strips.start, stop)}: a number is a shard, read from left to right", lines
+    shown = _between(strips.start, stop)
+    return f"{shown}: a number is a shard (×N: N examples of it), read from left to right", lines
 
 
 class _Row:
@@ -147,6 +148,8 @@ class _Row:
         for visit in visits:
             slots.add(visit.slot)
             name = shard_name(visit, strips, _NAME)
+            if visit.slot is None and visit.count > 1:
+                name += f"×{visit.count}"
             wider = max(least, display_width(name) + 1)
             if names and ((len(names) + 1) * wider > room or len(slots) > _ROWS[True]):
                 break
@@ -154,8 +157,9 @@ class _Row:
             least = wider
         self.visits, self._names = visits[: len(names)], names
         self.stop = self.visits[-1].position + self.visits[-1].count
-        # A visit is as wide as it has examples, as room is left.
-        spare = max(min(room - least * len(names), _WIDEST * len(names)), 0)
+        # In slots a visit is as wide as it has examples, as room is left.
+        spare = 0 if slots == {None} else min(room - least * len(names), _WIDEST * len(names))
+        spare = max(spare, 0)
         total = sum(visit.count for visit in self.visits)
         widths = (least + visit.count * spare // total for visit in self.visits)
         self._starts = list(accumulate(widths, initial=0))
@@ -167,7 +171,8 @@ class _Row:
         for number, (visit, slot, name, hue) in enumerate(found):
             start, stop = self._starts[number : number + 2]
             width = stop - start - (slot == visit.slot)  # a gap before the next block of the slot
-            block = name + MORE * (width - display_width(name))
+            more = " " if visit.slot is None else MORE
+            block = name + more * (width - display_width(name))
             yield visit.slot or 0, start, Span(block, slot=hue)
 
     def column(self, position: int) -> int:

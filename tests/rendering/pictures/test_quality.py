@@ -54,7 +54,7 @@ def test_what_to_see_and_the_figures_are_said_in_words() -> None:
         even_dataset(20_000, 40), ReadSettings(shuffle_seed=1, buffer=500, buffer_seed=2)
     )
     text = " ".join(_lines(plan))
-    assert "A diagonal is the order of storage, an even grey a uniform permutation." in text
+    assert "A diagonal is the order of storage, an even shade a uniform permutation." in text
     values = [part.score.value for part in plan.by_position]
     assert f"{min(values):.4f} to {max(values):.4f}" in text
     assert plan.tail is not None
