@@ -184,8 +184,8 @@ def parting_picture(comparison: ReportComparison) -> Picture:
             Rise(names=("blocks", ""), values=tuple(high), expected=()),
             words(" " * len("blocks "), tick_line(ends, width), look="quiet"),
         ),
-        note=f"{same:,} positions lie in blocks that hold the same {things}, {moved:,} in blocks in "
-        f"which at least one differs, {ended:,} are of one order alone.",
+        note=f"{same:,} positions lie in blocks that hold the same {things}, {moved:,} in blocks "
+        f"with at least one difference, {ended:,} are of one order alone.",
     )
 
 
