@@ -152,8 +152,9 @@ def _splits(then: tuple[SplitSize, ...], now: tuple[SplitSize, ...]) -> Iterator
             yield Difference(field="splits", split=name, then=old, now=new)
         elif old and new and _other(old.template, new.template):
             yield Difference(field="template", split=name, then=old.template, now=new.template)
-    if before.keys() == after.keys() and [*before] != [*after]:
-        yield Difference(field="splits", then=tuple(before), now=tuple(after))
+    names = [tuple(split.name for split in side) for side in (then, now)]
+    if before.keys() == after.keys() and names[0] != names[1]:  # of which one may be there twice
+        yield Difference(field="splits", then=names[0], now=names[1])
 
 
 def _other(then: str | None, now: str | None) -> bool:

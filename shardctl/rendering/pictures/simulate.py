@@ -116,7 +116,7 @@ def _slots(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Line]]
             ticks = [(row.column(position), str(number)) for position, number in turns]
             lines.append(words(_lead(title, lead), tick_line(ticks, row.room)))
     shown = _between(strips.start, row.stop)
-    return f"{shown}: a row is a slot, a number the shard it reads then ({MORE} more of it)", lines
+    return f"{shown}: a row is a slot, a number the shard it reads then", lines
 
 
 def _positions(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Line]]:
@@ -134,7 +134,7 @@ def _positions(strips: Strips, order: Order, paper: Paper) -> tuple[str, list[Li
         visits, hues = visits[len(row.visits) :], hues[len(row.visits) :]
         stop = row.stop
     shown = _between(strips.start, stop)
-    return f"{shown}: a number is a shard (×N: N examples of it), read from left to right", lines
+    return f"{shown}: a number is a shard (×N: N examples), read from left to right", lines
 
 
 class _Row:
@@ -171,7 +171,8 @@ class _Row:
         for number, (visit, slot, name, hue) in enumerate(found):
             start, stop = self._starts[number : number + 2]
             width = stop - start - (slot == visit.slot)  # a gap before the next block of the slot
-            more = " " if visit.slot is None else MORE
+            last = visit is self.visits[-1]
+            more = MORE if visit.slot is not None else "" if last else " "
             block = name + more * (width - display_width(name))
             yield visit.slot or 0, start, Span(block, slot=hue)
 

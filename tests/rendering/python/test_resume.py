@@ -124,8 +124,6 @@ def test_code_of_a_plan_goes_on_where_the_pipeline_stopped(toys: Toys) -> None:
 def test_code_of_a_plan_goes_on_through_a_buffer(toys: Toys, mode: BufferMode) -> None:
     kinds = _check(toys, 3, mode=mode, buffered=True)
     assert kinds.total() >= 2
-    if mode != "exactly-once":  # of which TFDS alone can read some plans
-        assert kinds[mode in UNSEEDED] >= 2
 
 
 @pytest.mark.fuzz

@@ -24,11 +24,11 @@ pytestmark = pytest.mark.tensorflow  # which the module under test imports
 
 
 @pytest.mark.slow
-def test_windows_of_imagenet_over_index_ranges() -> None:
+def test_the_beginning_of_imagenet_over_index_ranges() -> None:
     dataset = catalog_dataset("imagenet2012")
     assert dataset is not None
     found = verify(dataset, None, ReadSettings(shuffle_seed=32), take=50_000)
-    assert (found.equal, found.num_checked, len(found.windows)) == (True, 50_000, 10)
+    assert (found.equal, found.num_checked, len(found.windows)) == (True, 50_000, 1)
     assert found.notes[0].startswith("the files of imagenet2012:5.1.0 are not on this machine")
 
 

@@ -87,8 +87,8 @@ def test_a_strip_is_as_high_as_what_is_there() -> None:
     same = 4096 * len(rise.values) // 17_100
     assert rise.values == (0.25,) * same + (1.0,) * (len(rise.values) - same)
     assert picture.note == (
-        "Positions by blocks: 4,096 hold the same examples, in 13,003 they differ, 1 are of one "
-        "order alone."
+        "4,096 positions lie in blocks that hold the same examples, 13,003 in blocks with at least "
+        "one difference, 1 are of one order alone."
     )
 
 
