@@ -14,10 +14,10 @@ from shardctl.core.iteration.iteration import (
     INFINITE,
     PIECE,
     UNKNOWN,
-    Axis,
     Iteration,
     Lasting,
     Node,
+    shape_of_any,
 )
 from shardctl.core.iteration.nodes.repeat import common_width, gathered, in_order
 from shardctl.core.iteration.nodes.zipped import Sharing, certain_left
@@ -179,7 +179,7 @@ class Directed(Node):
         self.data, self.choices, self.stop_on_empty = tuple(data), choices, stop_on_empty
         self.inputs = (*self.data, *choices.inputs)
         self.lasting = choices.lasting
-        self.shape = _shape_of_any(self.data)
+        self.shape = shape_of_any(self.data)
         self.sharing = Sharing(self.data)
         if Sharing((*choices.inputs, *self.data)).by_turns > self.sharing.by_turns:
             raise UsageError(
@@ -208,18 +208,6 @@ class Directed(Node):
 
     def iterate(self) -> DirectedIteration:
         return DirectedIteration(self)
-
-
-def _shape_of_any(nodes: Sequence[Node]) -> tuple[Axis, ...]:
-    """Return the axes of elements of several nodes, no longer exact where they differ."""
-    axes = zip(*(node.shape for node in nodes), strict=False)
-    return tuple(
-        first._replace(
-            size=max(axis.size for axis in (first, *others)),
-            is_exact=first.is_exact and all(axis == first for axis in others),
-        )
-        for first, *others in axes
-    )
 
 
 class DirectedIteration(Iteration):
