@@ -238,9 +238,25 @@ _NAMES = {
     "tfds.verifying.verify": "verify",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}
-_ERRORS = [name for name in dir() if name.endswith(("Error", "Warning"))]
-# Checkers of types read the imports above.
-__all__ = [*sorted([*_ERRORS, *_HOMES, "read_dataset"])]  # noqa: PLE0604
+# Written out, for checkers of types and editors, which run no code; a test holds the two together.
+# fmt: off
+__all__ = [
+    "Cause", "Comparison", "Dataset", "DatasetError", "DatasetList", "Diff", "Evaluation",
+    "FileFinding", "FileInstruction", "FilesVerification", "Finding", "Hang", "Host", "HostShare",
+    "HostsPlan", "Index", "IndexCheck", "InspectedStage", "Inspection", "Layout", "Lint",
+    "ListedDataset", "LoaderComparison", "LoaderPlan", "Located", "Match", "Metric",
+    "MissingDependencyError", "NotShown", "OpenStage", "Order", "PinnedOrder", "Plan",
+    "PlanListing", "PlannedOrder", "Plans", "PlansDiff", "Proof", "Quality", "Query",
+    "ReadSettings", "Report", "ReportComparison", "ResumePlan", "Rule", "Score", "Shard",
+    "ShardctlError", "Simulation", "Snapshot", "SourceLine", "Split", "SplitLayout", "Strategy",
+    "TakenSnapshot", "TfdsMetadata", "UnpredictableOrderError", "UnprovenVersionWarning", "Usage",
+    "UsageError", "Verification", "WayToRead", "beam_runner", "check_index", "compare_loaders",
+    "compare_reports", "diff", "evaluate", "hosts", "index", "inspect", "layout", "lint",
+    "list_datasets", "locate", "plan", "plan_order", "prove", "quality", "read_dataset",
+    "read_plan", "read_snapshot", "report", "resume", "resume_loader", "resume_on_hosts",
+    "resume_unseen", "simulate", "snapshot", "verify", "verify_files",
+]
+# fmt: on
 
 # Commands whose names are functions of Python already: not in `__all__`, which `*` imports.
 _COMMANDS = {"eval": "evaluate", "list": "list_datasets"}
